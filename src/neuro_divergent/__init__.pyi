@@ -1,6 +1,7 @@
 from . import (
     augment as augment,
     callbacks as callbacks,
+    datasets as datasets,
     diagnostics as diagnostics,
     distributed as distributed,
     errors as errors,
@@ -22,7 +23,8 @@ from . import (
     splitters as splitters,
     training as training,
 )
-from .core.config import register as register
+from .core.config import knob as knob, register as register
+from .core.progress import show_progress as show_progress
 from .data.panel import Panel as Panel
 from .data.schema import Schema as Schema
 from .diagnostics.doctor import diagnose as diagnose

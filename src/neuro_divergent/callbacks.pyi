@@ -1,5 +1,9 @@
 from .training.average import EMA as EMA, SWA as SWA, Average as Average
-from .training.callbacks.base import Callback as Callback, CallbackConfig as CallbackConfig
+from .training.callbacks.base import (
+    Callback as Callback,
+    CallbackConfig as CallbackConfig,
+    NamedCallback as NamedCallback,
+)
 from .training.callbacks.checkpointing import Checkpointing as Checkpointing
 from .training.callbacks.csv import CSVLog as CSVLog
 from .training.callbacks.early_stopping import EarlyStopping as EarlyStopping

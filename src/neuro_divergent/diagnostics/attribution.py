@@ -60,6 +60,15 @@ def permutation_importance(
 
     Raises:
         InputError: If there are fewer than two windows.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, input_size=24, training=nd.TrainingConfig(max_steps=20))
+        >>> table = nd.diagnostics.permutation_importance(forecaster.fit(nd.datasets.air_passengers()), repeats=2)
+        >>> table.columns
+        ['variable', 'part', 'importance', 'low', 'high']
+        >>> table.select("variable", "part").head(2).rows()
+        [('y', 'history'), ('y at -23 to -21', 'steps')]
     """
     for name, count in (("windows", windows), ("repeats", repeats)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -115,6 +124,15 @@ def integrated_gradients(
 
     Raises:
         MissingDependencyError: If captum is not installed.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, input_size=24, training=nd.TrainingConfig(max_steps=20))
+        >>> table = nd.diagnostics.integrated_gradients(forecaster.fit(nd.datasets.air_passengers()), step=1, steps=10)
+        >>> table.columns
+        ['unique_id', 'variable', 'position', 'attribution']
+        >>> table["position"].min(), table["position"].max()
+        (-23, 0)
     """
     try:
         from captum.attr import IntegratedGradients

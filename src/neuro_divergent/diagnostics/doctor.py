@@ -23,6 +23,16 @@ def diagnose(subject: Forecaster | str | Path) -> Diagnosis:
     A run is diagnosed from its files alone, without torch, also while it trains. Rules whose files are missing or
     damaged are skipped, and the diagnosis lists them with the reason. A forecaster forecasts its held-out part, which
     takes as long as ``evaluate``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(max_steps=30, optimizer=nd.AdamW(lr=1e-7))
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=config).fit(nd.datasets.air_passengers())
+        >>> diagnosis = nd.diagnose(forecaster)
+        >>> diagnosis.is_healthy, diagnosis.findings[0].title
+        (False, 'The model is worse than a naive forecast')
+        >>> [str(change) for change in diagnosis.changes]
+        ['training.max_steps=60', 'task.validation=0.3']
     """
     if isinstance(subject, (str, Path)):
         return examine(Evidence.of_run(_run_directory(Path(subject))))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import UntrustedFileError
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.forecasting.run_config import parse_value
@@ -25,6 +26,15 @@ class Change:
         setting: Its dotted name, as ``nd train --set`` takes it: ``training.optimizer.lr``.
         value: A plain value; ``"none"`` for nothing.
         why: What it improves, in a sentence.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> change = nd.diagnostics.Change("training.optimizer.lr", 0.003, "The loss was still falling at the end.")
+        >>> print(change)
+        training.optimizer.lr=0.003
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12).with_settings({change.setting: change.value})
+        >>> forecaster.training.optimizer.lr
+        0.003
     """
 
     setting: str
@@ -53,8 +63,23 @@ class Finding:
     Attributes:
         rule: Name of the rule that found it.
         title: What it is, in a few words.
+        severity: How bad it is.
         evidence: The evidence, with numbers, in words.
+        numbers: The same numbers by name.
         changes: What to change, the most promising first.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> change = nd.diagnostics.Change("training.optimizer.lr", 0.01, "Larger steps.")
+        >>> evidence = "The loss fell in every step and was still falling at the end."
+        >>> names = ("rate_too_low", "The learning rate is too low", "warning")
+        >>> finding = nd.diagnostics.Finding(*names, evidence, changes=(change,))
+        >>> print(finding)
+        warning: The learning rate is too low
+          The loss fell in every step and was still falling at the end.
+          change: training.optimizer.lr=0.01  (Larger steps.)
+        >>> nd.diagnostics.Diagnosis((finding,), checked=("rate_too_low",)).is_healthy
+        False
     """
 
     rule: str
@@ -149,6 +174,19 @@ class Diagnosis:
         if self.not_checked:
             lines.append("not checked: " + "; ".join(f"{name} ({why})" for name, why in self.not_checked.items()))
         return "\n".join([self.summary, *lines])
+
+    def __repr__(self) -> str:
+        return f"Diagnosis({self.summary})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (finding.severity, finding.title, finding.evidence, "; ".join(f"{change}" for change in finding.changes))
+            for finding in self.findings
+        ]
+        table = html.table(["severity", "finding", "evidence", "change"], rows) if rows else html.Html("")
+        left_out = html.facts(self.not_checked.items())
+        others = html.details(f"{len(self.not_checked)} not checked", left_out) if self.not_checked else html.Html("")
+        return html.card("Diagnosis", self.summary, table, others)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as in ``diagnosis.json``."""

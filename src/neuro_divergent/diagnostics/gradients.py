@@ -17,7 +17,7 @@ FINE, VANISHING, EXPLODING, FROZEN = "fine", "vanishing", "exploding", "frozen"
 LARGE_UPDATES, SMALL_UPDATES = "large updates", "small updates"
 
 # Numbers for healthy networks come from all architectures but the language models: small ones, trained for 120 steps
-# with recommended settings (docs/diagnostics.md).
+# with recommended settings (docs/guides/diagnostics.md).
 
 # A gradient this small relative to the median of the layers, absolutely and divided by its weights, vanishes. The
 # smallest in a healthy network was 0.005 times the median, and 0.04 with one exception.
@@ -75,6 +75,17 @@ def analyse_gradients(layers: pl.DataFrame) -> GradientReport:
     Args:
         layers: A row per step and layer: ``step``, ``layer``, ``gradient`` and ``weight``, and ``update``, the norm of
             the update of the step, where it is known; ``runs.events.layers_of`` returns them.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> layers = pl.DataFrame({"step": [1, 1, 1], "layer": ["embedding.weight", "mlp.weight", "head.weight"]})
+        >>> layers = layers.with_columns(gradient=pl.Series([1e-9, 0.5, 0.8]), weight=1.0)
+        >>> report = nd.diagnostics.analyse_gradients(layers)
+        >>> report.is_fine, report.with_verdict("vanishing")
+        (False, ['embedding.weight'])
+        >>> report.layers["reason"][0]
+        'its gradient is 2.0e-09 times the median of the layers'
     """
     missing = [name for name in (*_COLUMNS, "step") if name not in layers.columns]
     if missing:
@@ -112,6 +123,15 @@ def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFra
 
     Raises:
         InputError: If the forecaster does not hold the data of training.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> layers = nd.diagnostics.gradient_snapshot(forecaster.fit(nd.datasets.air_passengers()), batches=2)
+        >>> layers.columns, layers.height
+        (['step', 'layer', 'gradient', 'weight'], 4)
+        >>> layers["layer"].unique().sort().to_list()
+        ['linear.bias', 'linear.weight']
     """
     import torch
 

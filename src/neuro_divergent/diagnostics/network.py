@@ -25,6 +25,15 @@ def analyse_network(forecaster: Forecaster, *, rows: int = 256) -> dict[str, Any
     Returns:
         ``parameters`` (their number), ``blocks`` (as ``structure.describe_network`` gives them), ``weights``
         (``weights.describe_weights``) and ``activations`` (``activations.describe_activations``).
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, input_size=36, training=nd.TrainingConfig(max_steps=20))
+        >>> found = nd.diagnostics.analyse_network(forecaster.fit(nd.datasets.air_passengers()))
+        >>> found["parameters"]
+        444
+        >>> sorted(found)
+        ['activations', 'blocks', 'parameters', 'weights']
     """
     from neuro_divergent.diagnostics.activations import describe_activations
     from neuro_divergent.diagnostics.sample import sample_windows

@@ -28,6 +28,15 @@ class RayExecutor(Executor):
 
     Raises:
         InputError: If this is no address.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.distributed.RayExecutor("ray://head-node:10001")
+        RayExecutor('ray://head-node:10001')
+        >>> nd.distributed.RayExecutor("http://head-node")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.InputError: ray: 'http://head-node' is no address of a cluster; write auto, ...
     """
 
     def __init__(self, address: str = "auto") -> None:

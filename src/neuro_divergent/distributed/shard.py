@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.nested import num_rows
 from neuro_divergent.core.seeding import seed_of
 from neuro_divergent.data.loader import Loader, without_weight
 from neuro_divergent.training.objective import select_rows
@@ -46,7 +47,7 @@ class RowPart(Loader):
     def _cut(self, batch: Any) -> Any:
         if not isinstance(batch, (tuple, list)):
             raise ConfigError(f"a batch of {type(batch).__name__} cannot be dealt out to processes; use tuples.")
-        rows = len(batch[0])
+        rows = num_rows(batch[0])
         if rows <= self._rank:
             return without_weight(select_rows(batch, slice(0, 1)))
         return select_rows(batch, slice(self._rank, None, self._world_size))

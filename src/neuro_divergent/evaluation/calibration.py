@@ -47,6 +47,18 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
 
     Raises:
         InputError: If there is no window, or no value in them was observed.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, test=36, training=nd.TrainingConfig(max_steps=20))
+        >>> _ = forecaster.fit(nd.datasets.air_passengers())
+        >>> found = nd.evaluation.check_calibration(forecaster, forecaster.split.test)
+        >>> found["part"], found["windows"]
+        ('test', 6)
+        >>> [row["level"] for row in found["levels"]]
+        [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0]
+        >>> round(sum(found["pit"]["shares"]), 6)
+        1.0
     """
     if not len(windows):
         raise InputError("windows: there is no window to check intervals on.")

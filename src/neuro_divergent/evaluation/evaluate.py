@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_count, format_number, format_percent
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import new_panel, rows_at_end, windows_from
+from neuro_divergent.evaluation.display import frame_html
 from neuro_divergent.evaluation.levels import supported_levels
 from neuro_divergent.evaluation.window_blocks import first_targets, forecast_blocks
 from neuro_divergent.evaluation.window_scorer import REFERENCE, Kept, WindowScorer
@@ -58,6 +61,24 @@ class Evaluation:
     coverage: pl.DataFrame
     forecasts: pl.DataFrame
 
+    def __repr__(self) -> str:
+        row = self.table.row(0, named=True)
+        skill = ""
+        if row["skill"] is not None:
+            skill = f", {format_percent(abs(row['skill']))} {'less' if row['skill'] >= 0 else 'more'} than {REFERENCE}"
+        windows = format_count(self.windows, "window")
+        return f"Evaluation({self.model}, {self.part}, {windows}: MAE {format_number(row['mae'])}{skill})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.note}\n{self.table}"
+
+    def _repr_html_(self) -> str:
+        parts = [frame_html(self.table), html.paragraph(self.note)]
+        if self.coverage.height:
+            parts.append(frame_html(self.coverage))
+        windows = format_count(self.windows, "window")
+        return html.card("Evaluation", f"{self.model}, {self.part}, {windows}", *parts)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as plain values; undefined ones are ``None``."""
         plain = {name: getattr(self, name) for name in ("model", "part", "note", "season_length", "windows")}
@@ -86,6 +107,17 @@ def evaluate(
         last: With ``data``: fraction of each series (below 1) or number of rows at its end to forecast.
         levels: Levels of the intervals to check, in percent; unset, 80 and 95 where the forecaster supports them.
         season_length: Rows in a season; unset, it follows from the frequency.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, test=24, training=nd.TrainingConfig(max_steps=20))
+        >>> evaluation = nd.evaluate(forecaster.fit(nd.datasets.air_passengers()))
+        >>> evaluation.part, evaluation.windows
+        ('test', 2)
+        >>> evaluation.table["name"].to_list()
+        ['nlinear', 'last value', 'seasonal naive', 'drift']
+        >>> evaluation.coverage.columns
+        ['level', 'coverage', 'width']
     """
     task = forecaster.fitted.task
     if data is None:

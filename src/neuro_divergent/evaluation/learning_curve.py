@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.arrays import Bools, Ints
 from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.core.formatting import format_count
+from neuro_divergent.core.progress import following, track
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
@@ -21,6 +24,7 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
 from neuro_divergent.evaluation.curve_task import CurveTask, fit_all
+from neuro_divergent.evaluation.display import frame_html, read_frame
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 
@@ -84,10 +88,13 @@ class LearningCurve:
         table: One row per size: ``size`` (rows to train on, of all series together), ``train_mean``, ``train_low`` and
             ``train_high`` (over folds and repeats), the same of ``validation``, and ``folds``.
         per_fold: One row per training: ``size``, ``fold``, ``repeat``, ``train``, ``validation``.
-        verdict: Its name, with ``reason`` and ``advice`` as sentences.
+        verdict: What the errors say: whether more data, a larger or a smaller model would help, as a name.
+        reason: The errors behind it, as sentences.
+        advice: What to do, as a sentence.
         details: The numbers behind the verdict.
         naive: Error of the seasonal naive forecast on the same validation parts; NaN where it is not defined.
         notes: Remarks, such as sizes that were too small.
+        seconds: Time of all trainings.
     """
 
     table: Any
@@ -99,6 +106,17 @@ class LearningCurve:
     naive: float
     notes: tuple[str, ...]
     seconds: float
+
+    def __repr__(self) -> str:
+        sizes = format_count(read_frame(self.table).height, "size")
+        return f"LearningCurve({sizes}: {self.verdict})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.reason} {self.advice}\n{self.table}"
+
+    def _repr_html_(self) -> str:
+        words = [html.paragraph(text) for text in (self.reason, self.advice, *self.notes)]
+        return html.card("LearningCurve", self.verdict, *words, frame_html(self.table))
 
 
 def learning_curve(
@@ -113,7 +131,7 @@ def learning_curve(
     jobs: int = 1,
     threads: int | None = None,
     vectorize: Vectorize = "auto",
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str], None] | bool | None = None,
     **schema: Any,
 ) -> LearningCurve:
     """Train a forecaster on training sets of growing size and record its errors.
@@ -137,11 +155,23 @@ def learning_curve(
         vectorize: Whether trainings with batches of the same size are done in one step for all of them, which gives the
             same errors up to rounding: ``"auto"`` where a short measurement shows that it is faster and the copies of
             the data are small; ``True`` with an error where it is not possible. Not with several processes.
-        progress: Called with the number of finished trainings, of all trainings, and a text.
+        progress: Whether progress is shown, as inside of ``nd.show_progress()``; or a function that is called with the
+            number of finished trainings, of all trainings, and a text.
         schema: Fields of ``Schema``, as for ``fit``.
 
     Raises:
         DataError: If the data are too short for two sizes.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, input_size=12, training=nd.TrainingConfig(max_steps=10))
+        >>> curve = nd.learning_curve(forecaster, nd.datasets.air_passengers(), sizes=(0.5, 1.0), folds=2)
+        >>> curve.table["size"].to_list()
+        [54, 108]
+        >>> curve.table.columns
+        ['size', 'train_mean', 'train_low', 'train_high', 'validation_mean', 'validation_low', ...
+        >>> curve.verdict in ("underfitting", "overfitting", "data-limited", "well fitted")
+        True
     """
     from neuro_divergent.forecasting.forecaster import Forecaster as Ours
 
@@ -170,11 +200,17 @@ def learning_curve(
         for repeat in range(repeats)
     ]
     rows: list[dict[str, Any]] = []
-    with closing(fit_all(tasks, panel, jobs, threads, vectorize)) as finished:
+    with (
+        following(progress) as report,
+        track("Learning curve", len(tasks), "training") as shown,
+        closing(fit_all(tasks, panel, jobs, threads, vectorize)) as finished,
+    ):
         for task, errors in finished:
             rows.append({"size": task.size, "fold": task.fold.number, "repeat": task.repeat, **errors})
-            if progress is not None:
-                progress(len(rows), len(tasks), f"{task.size:,} rows, fold {task.fold.number + 1}")
+            latest = f"{task.size:,} rows, fold {task.fold.number + 1}"
+            shown.update(len(rows), f"{latest} done" if len(rows) < len(tasks) else "")
+            if report is not None:
+                report(len(rows), len(tasks), latest)
     per_fold = pl.DataFrame(rows).sort("fold", "size", "repeat")
     naive = float(per_fold.unique("fold", keep="first", maintain_order=True)["naive"].mean())  # type: ignore[arg-type]
     per_fold = per_fold.drop("naive")

@@ -17,27 +17,65 @@ _ROWS = 2**20  # of a panel that are looked at together
 
 
 def mae(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean absolute error."""
+    """Mean absolute error.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.mae(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]]))  # errors of 10 and 20
+        15.0
+    """
     return mean_of(np.abs(error(actual, forecast)), observed)
 
 
 def mse(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean squared error."""
+    """Mean squared error.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.mse(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]]))  # the mean of 100 and 400
+        250.0
+    """
     return mean_of(np.square(error(actual, forecast)), observed)
 
 
 def rmse(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Root of the mean squared error."""
+    """Root of the mean squared error.
+
+    Examples:
+        The root of 250, which is more than the mean absolute error of 15, since the errors differ:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> round(nd.metrics.rmse(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]])), 2)
+        15.81
+    """
     return float(np.sqrt(mse(actual, forecast, observed)))
 
 
 def bias(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean of forecast minus actual: positive when forecasts are too high."""
+    """Mean of forecast minus actual: positive when forecasts are too high.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.bias(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]]))  # too low by 5 on average
+        -5.0
+    """
     return mean_of(error(actual, forecast), observed)
 
 
 def mape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean absolute error in percent of the actual value; actual values of zero are left out."""
+    """Mean absolute error in percent of the actual value; actual values of zero are left out.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> actual, forecast = np.array([[100.0, 200.0, 0.0]]), np.array([[110.0, 160.0, 5.0]])
+        >>> round(nd.metrics.mape(actual, forecast), 2)  # the mean of 10 % and 20 %
+        15.0
+    """
     size = np.abs(np.asarray(actual, np.float64))
     usable = size > 0 if observed is None else (size > 0) & observed
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -48,12 +86,26 @@ def smape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None)
     """Symmetric percentage error as in the M4 competition: ``200 |e| / (|actual| + |forecast|)``, from 0 to 200.
 
     It is 0 where both are zero.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.smape(np.array([[100.0, 0.0, 0.0]]), np.array([[300.0, 5.0, 0.0]]))  # the mean of 100, 200 and 0
+        100.0
     """
     return mean_of(symmetric_percentage(actual, forecast), observed)
 
 
 def wape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Sum of absolute errors in percent of the sum of absolute actual values."""
+    """Sum of absolute errors in percent of the sum of absolute actual values.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> actual, forecast = np.array([[100.0, 200.0, 0.0]]), np.array([[110.0, 180.0, 30.0]])
+        >>> round(nd.metrics.wape(actual, forecast), 2)  # errors of 60 in all, of values of 300
+        20.0
+    """
     return 100 * _ratio(mae(actual, forecast, observed), mean_of(np.abs(np.asarray(actual, np.float64)), observed))
 
 
@@ -62,6 +114,14 @@ def mase(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Boo
 
     ``scale`` is the ``seasonal_error`` of the series of each window, ``(windows,)``. Windows whose scale is zero or NaN
     (a constant or too short a history) are left out.
+
+    Examples:
+        Errors of 10 and 20, where a naive forecast of the history was off by 10 on average:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.mase(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]]), scale=np.array([10.0]))
+        1.5
     """
     scaled, usable = _scaled(error(actual, forecast), scale, observed)
     return mean_of(np.abs(scaled), usable)
@@ -71,6 +131,13 @@ def rmsse(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bo
     """Root mean squared scaled error (M5 competition, 2020): ``mase`` with squared errors.
 
     ``scale`` is the ``seasonal_error(..., squared=True)`` of the series of each window.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> score = nd.metrics.rmsse(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]]), scale=np.array([10.0]))
+        >>> round(score, 3)  # the root of the mean of 1 and 4
+        1.581
     """
     scaled, usable = _scaled(error(actual, forecast), scale, observed)
     return float(np.sqrt(mean_of(np.square(scaled), usable)))
@@ -84,6 +151,15 @@ def owa(
     The reference is, in the competition, the seasonally adjusted naive forecast ("Naive 2"); ``scale`` is as for
     ``mase``. The result is 1 where the forecast is as good as the reference, less where it is better, and NaN where the
     reference is perfect.
+
+    Examples:
+        Half of the error of the reference at each step:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> actual, reference = np.array([[100.0, 200.0]]), np.array([[120.0, 240.0]])
+        >>> round(nd.metrics.owa(actual, np.array([[110.0, 220.0]]), reference, scale=np.array([10.0])), 2)
+        0.51
     """
     scaled = mase(actual, forecast, scale, observed), mase(actual, reference, scale, observed)
     symmetric = smape(actual, forecast, observed), smape(actual, reference, observed)
@@ -94,6 +170,14 @@ def r2(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) ->
     """Coefficient of determination: the fraction of the variance of the actual values that the forecast explains.
 
     1 is perfect, 0 is as good as the mean of the actual values, below 0 is worse; NaN where those are all the same.
+
+    Examples:
+        Squared errors of 250 on average, where the values spread around their mean by 2,500:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.r2(np.array([[100.0, 200.0]]), np.array([[110.0, 180.0]]))
+        0.9
     """
     values = np.asarray(actual, np.float64)
     chosen = values.reshape(-1) if observed is None else values[observed]
@@ -111,6 +195,15 @@ def directional_accuracy(
     A change is relative to the step before, of the forecast and of the actual values each. A step counts where both
     actual values were observed. The first step is compared with ``last``, the last value before each window,
     ``(windows,)``; it does not count where that is NaN or unset.
+
+    Examples:
+        The values go up, up and down; the forecast goes up, down and down:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> actual, forecast = np.array([[1.0, 2.0, 3.0, 2.0]]), np.array([[1.0, 3.0, 2.0, 1.0]])
+        >>> round(nd.metrics.directional_accuracy(actual, forecast), 1)
+        66.7
     """
     known = np.ones(np.shape(actual), np.bool_) if observed is None else observed
     if last is not None:
@@ -122,17 +215,40 @@ def directional_accuracy(
 
 
 def coverage(actual: AnyFloats, lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:
-    """Percentage of actual values inside the interval, bounds included."""
+    """Percentage of actual values inside the interval, bounds included.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> actual = np.array([[10.0, 20.0, 30.0, 40.0]])
+        >>> nd.metrics.coverage(actual, lower=actual - 5, upper=np.array([[15.0, 25.0, 29.0, 40.0]]))  # 30 is outside
+        75.0
+    """
     return 100 * mean_of(is_covered(actual, lower, upper), observed)
 
 
 def width(lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean width of the interval."""
+    """Mean width of the interval.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.metrics.width(lower=np.array([[8.0, 7.0]]), upper=np.array([[12.0, 13.0]]))
+        5.0
+    """
     return mean_of(error(lower, upper), observed)
 
 
 def skill(error: float, reference: float) -> float:
-    """``1 - error / reference``: 1 is perfect, 0 is as good as the reference, below 0 is worse."""
+    """``1 - error / reference``: 1 is perfect, 0 is as good as the reference, below 0 is worse.
+
+    Examples:
+        An error of 3 where the reference has one of 4 is a quarter less:
+
+        >>> import neuro_divergent as nd
+        >>> nd.metrics.skill(error=3.0, reference=4.0)
+        0.25
+    """
     return 1 - _ratio(error, reference)
 
 
@@ -157,6 +273,16 @@ def seasonal_error(
 
     Returns:
         One number per series; NaN where there is no pair.
+
+    Examples:
+        Two series end to end, of four rows and of three:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> values = np.array([1.0, 3.0, 2.0, 4.0, 10.0, 10.0, 13.0])
+        >>> offsets = np.array([0, 4, 7])
+        >>> nd.metrics.seasonal_error(values, offsets, ends=offsets[1:], season_length=2).tolist()
+        [1.0, 3.0]
     """
     count = len(offsets) - 1
     totals, pairs = np.zeros(count), np.zeros(count, np.int64)

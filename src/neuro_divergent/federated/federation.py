@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.federated.client_name import check_name
 from neuro_divergent.federated.directory import CLIENTS, FederationDirectory
 from neuro_divergent.federated.settings import FederationConfig, FederationSettings
@@ -48,6 +49,18 @@ class Federation:
 
     Raises:
         ConfigError: If the model cannot be federated, with the reason.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> shops = nd.datasets.Synthetic(num_series=3, length=60).frame()
+        >>> forecaster = nd.Forecaster("nlinear", horizon=7, input_size=14)
+        >>> federation = nd.federated.Federation(forecaster, rounds=2, local_epochs=1).add_clients(shops)
+        >>> federation.fit()
+        Federation(nlinear, horizon=7, fedavg, 3 clients, 2 of 2 rounds done)
+        >>> federation.client("series-1").predict().height
+        7
+        >>> federation.evaluate().select("client", "model").rows()[0]
+        ('series-0', 'global')
     """
 
     def __init__(
@@ -147,6 +160,12 @@ class Federation:
                     shared, transport, observe=partial(self._observe, observe), stops=stops
                 )
         return self
+
+    def __repr__(self) -> str:
+        run, done = self.config.run, 0 if self._state is None else self._state.round
+        parts = (run.model["name"], f"horizon={run.task.horizon}", self.settings.aggregation.name)
+        progress = f"{done} of {format_count(self.settings.rounds, 'round')} done"
+        return f"Federation({', '.join(parts)}, {format_count(len(self._tables), 'client')}, {progress})"
 
     @property
     def is_complete(self) -> bool:

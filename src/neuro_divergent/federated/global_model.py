@@ -37,6 +37,16 @@ class GlobalModel:
         weights: The shared weights, by name.
         rounds: Rounds that made them.
         epsilon: Privacy that they spent; ``None`` without a promise.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=7, input_size=14)
+        >>> federation = nd.federated.Federation(forecaster, rounds=2, local_epochs=1)
+        >>> federation.add_clients(nd.datasets.Synthetic(num_series=3, length=60).frame()).fit().save("shared")
+        >>> model = nd.federated.GlobalModel.load("shared")
+        >>> newcomer = model.for_data(nd.datasets.Synthetic(length=60, seed=9).frame())
+        >>> model.rounds, newcomer.predict().height
+        (2, 7)
     """
 
     config: FederationConfig

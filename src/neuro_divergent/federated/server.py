@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from neuro_divergent.core.errors import InputError, UntrustedFileError
+from neuro_divergent.core.progress import track
 from neuro_divergent.federated.round_store import MemoryRounds, RoundState
 from neuro_divergent.federated.settings import FederationSettings
 from neuro_divergent.federated.transport.base import Transport
@@ -75,14 +76,17 @@ class Server:
             state = RoundState(0, first, self.settings.aggregation.init_state(first), {})
             self._rounds.commit(state)
         self._check_ledger(state.round)
-        while state.round < self.settings.rounds:
-            if self._stops():
-                self.is_stopped = True
-                return state
-            names = sorted(self._transport.clients(state.round + 1))
-            if not self._can_afford(names):
-                break
-            state = self._round(state, names)
+        with track("Federation", self.settings.rounds, "round") as shown:
+            while state.round < self.settings.rounds:
+                shown.update(state.round)
+                if self._stops():
+                    self.is_stopped = True
+                    return state
+                names = sorted(self._transport.clients(state.round + 1))
+                if not self._can_afford(names):
+                    break
+                state = self._round(state, names)
+            shown.update(state.round)
         self._transport.finish(state.round, state.weights)
         return state
 

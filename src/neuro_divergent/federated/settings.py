@@ -31,6 +31,15 @@ class Personalization(Config):
     Attributes:
         epochs: Passes over the training windows of the client.
         layers: Names of the parameters that are trained, as patterns such as ``"head.*"``; unset, all of them.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=7, input_size=14)
+        >>> personal = nd.federated.Personalization(epochs=2)
+        >>> federation = nd.federated.Federation(forecaster, rounds=2, local_epochs=1, personalization=personal)
+        >>> _ = federation.add_clients(nd.datasets.Synthetic(num_series=2, length=60).frame()).fit()
+        >>> federation.evaluate()["model"].to_list()
+        ['global', 'personal', 'global', 'personal']
     """
 
     epochs: Count = 5
@@ -64,6 +73,17 @@ class FederationSettings(Config):
             faster on this machine.
         seed: Decides about the first weights, who takes part and the order of windows. With privacy, who takes part and
             the noise come from the operating system.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> settings = nd.federated.FederationSettings(rounds=20, participation=0.5, local_schedule="cosine")
+        >>> [round(settings.local_scale(number), 2) for number in (1, 11, 20)]
+        [1.0, 0.5, 0.01]
+        >>> privacy = nd.privacy.ClientLevel(epsilon=3.0, delta=1e-5)
+        >>> nd.federated.FederationSettings(privacy=privacy, aggregation="median")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: privacy: no proof covers aggregation='median': what one client ...
     """
 
     aggregation: Aggregation = FedAvg()
@@ -129,6 +149,16 @@ class FederationConfig(Config):
         categories: Values of each categorical covariate. Clients must agree on them beforehand, since the network has
             a weight for each.
         clients: Name and table of each client, for a federation in one process.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> document = {"federation": {"rounds": 20, "aggregation": "fedprox"}, "model": {"name": "nlinear"}}
+        >>> document |= {"task": {"horizon": 12, "input_size": 36}}
+        >>> config = nd.federated.FederationConfig.from_dict(document)
+        >>> nd.federated.FederationConfig.from_toml(config.to_toml()) == config
+        True
+        >>> nd.federated.Federation(config)
+        Federation(nlinear, horizon=12, fedprox, 0 clients, 0 of 20 rounds done)
     """
 
     run: RunConfig

@@ -15,6 +15,7 @@ from torch import nn
 
 from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.progress import track
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
@@ -112,9 +113,12 @@ class FittedModel:
         """Forecast many windows of a panel as ``forecast_windows`` does, ``size`` of them at a time."""
         batcher = self.batcher(windows.panel, until=windows.begins)
         requested = RequestedQuantiles(levels, quantiles)
-        for first in range(0, len(windows), size):
-            numbers = range(first, min(first + size, len(windows)))
-            yield WindowForecasts.of(windows, batcher, requested, self.predictor.values, numbers)
+        with track("Forecasting", len(windows), "window") as shown:
+            for first in range(0, len(windows), size):
+                shown.update(first)
+                numbers = range(first, min(first + size, len(windows)))
+                yield WindowForecasts.of(windows, batcher, requested, self.predictor.values, numbers)
+            shown.update(len(windows))
 
     def _spread_of(self, panel: Panel, scaler_params: Array | None, until: Ints | None = None) -> Array | None:
         """Return the usual scale of windows of each series of a panel; of a new one, that of its last history."""

@@ -45,6 +45,17 @@ class ForecastModule(nn.Module):
 
     Raises:
         InputError: If the loss forecasts other quantiles, or if there are no residuals to take them from.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, input_size=24, training=nd.TrainingConfig(max_steps=20))
+        >>> _ = forecaster.fit(nd.datasets.air_passengers())
+        >>> module = nd.forecasting.ForecastModule.of(forecaster.fitted, quantiles=[0.1, 0.9])
+        >>> history = torch.tensor(nd.datasets.air_passengers()["y"].tail(24).to_numpy(), dtype=torch.float32)
+        >>> point, quantiles = module(history.reshape(1, 24, 1))
+        >>> tuple(point.shape), tuple(quantiles.shape)
+        ((1, 12, 1), (1, 12, 1, 2))
     """
 
     def __init__(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, NotFittedError
+from neuro_divergent.core.progress import following
 from neuro_divergent.forecasting.artifact import pack_model, unpack_model
 from neuro_divergent.forecasting.explain import Explanation, explain
 from neuro_divergent.forecasting.fitted import FittedModel, num_parameters
@@ -19,7 +20,7 @@ from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.prepared_data import PreparedData, prepare
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import RunConfig, change_settings
-from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.task import Task, describe_task, refuse_settings_of
 from neuro_divergent.forecasting.training_phases import TrainingPhases
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, paths_table, simulate
@@ -54,6 +55,17 @@ class Forecaster(PredictingModel[FittedModel]):
         panel: The data of training; ``None`` before, and in a forecaster that was loaded.
         split: Its windows for training, validation and test.
         run: Directory of the run that trained it, if it has one.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> forecast = forecaster.fit(nd.datasets.air_passengers()).predict(levels=[80])
+        >>> forecast.columns
+        ['unique_id', 'ds', 'forecast', 'lo-80', 'hi-80']
+        >>> forecast.height, str(forecast["ds"][0])
+        (12, '1961-01-01')
+        >>> forecaster
+        Forecaster(nlinear, horizon=12, input_size=36, loss=mae, fitted on 1 series, 444 parameters)
     """
 
     def __init__(
@@ -62,6 +74,8 @@ class Forecaster(PredictingModel[FittedModel]):
         self.architecture = Architecture.from_dict(architecture) if isinstance(architecture, str) else architecture
         training = TrainingConfig.preset(training) if isinstance(training, str) else training or TrainingConfig()
         self.training = training.for_family(self.architecture.traits.family)
+        refuse_settings_of(self.training, "training", task)
+        refuse_settings_of(self.architecture, "the first argument", task)
         self._task = Task(**task)
         _refuse_changed_targets(self._task, self.training)
         self.run: Path | None = None
@@ -77,6 +91,7 @@ class Forecaster(PredictingModel[FittedModel]):
         checkpoints: Checkpointing | None = None,
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
+        progress: bool = False,
         **schema: Any,
     ) -> Self:
         """Train on a table.
@@ -85,7 +100,8 @@ class Forecaster(PredictingModel[FittedModel]):
         trained again on all rows but the test part, for as many steps (``task.refit``).
 
         Args:
-            data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
+            data: Path or glob of files (CSV, Excel, JSON lines, Parquet, Arrow), address of a database (with
+                ``query=``), a polars, pandas or Arrow table, or a ``Panel``. Tables are long unless ``wide=True``.
             callbacks: Callbacks that receive the events of training.
             teacher: Fitted forecaster to learn from: ``training.distillation`` is the fraction of the loss that is
                 computed against its forecasts instead of the observed values.
@@ -99,6 +115,7 @@ class Forecaster(PredictingModel[FittedModel]):
             checkpoints: When checkpoints are written there; every minute by default.
             resume: Checkpoint, or directory of checkpoints, to continue from, as in ``Trainer.fit``.
             allow_changes: Whether settings may differ from those of the checkpoint.
+            progress: Whether progress is shown, as inside of ``nd.show_progress()``.
             schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
                 ``future``, ``static``, ``weight``, ``calendar``, ``frequency``), policies (``missing``, ``gaps``,
                 ``short``, ``unknown_category``, ``strict``) and how files are written (``encoding``,
@@ -112,13 +129,14 @@ class Forecaster(PredictingModel[FittedModel]):
         self.run = None
         if run is None:
             phases = TrainingPhases(self, prepared, teacher)
-            if phases.train(callbacks, resume=resume, allow_changes=allow_changes):
-                phases.refit(callbacks)
+            with following(progress):
+                if phases.train(callbacks, resume=resume, allow_changes=allow_changes):
+                    phases.refit(callbacks)
             return self
         from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
 
         training_run = TrainingRun.of(self, RunDirectory(Path(run)), data, prepared, checkpoints)
-        with training_run.opened():
+        with following(progress), training_run.opened():
             train_opened(training_run, self, prepared, callbacks=callbacks, teacher=teacher, state=resume)
         return self
 
@@ -330,6 +348,11 @@ class Forecaster(PredictingModel[FittedModel]):
     def __repr__(self) -> str:
         state = "not fitted" if self._fitted is None else self._fitted.summary(self.num_parameters)
         return f"{type(self).__name__}({self.architecture.name}, {describe_task(self.task)}, {state})"
+
+    def _repr_html_(self) -> str:
+        from neuro_divergent.forecasting.display import forecaster_html
+
+        return forecaster_html(self)
 
     @property
     def task(self) -> Task:

@@ -41,6 +41,14 @@ def load(path: str | Path) -> ForecastModel:
     Raises:
         UntrustedFileError: If it is not a model, was altered, or was written by a newer version.
         StorageError: If it cannot be read.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> naive = nd.Statistical("seasonal_naive", horizon=12).fit(nd.datasets.air_passengers())
+        >>> naive.save("model")
+        >>> model = nd.load("model")
+        >>> type(model).__name__, model.predict().equals(naive.predict())
+        ('Statistical', True)
     """
     stored = read_stored(path)
     return model_from_files(stored.files, stored.place)

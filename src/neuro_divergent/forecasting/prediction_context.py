@@ -13,6 +13,7 @@ import torch
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.progress import track
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.future import read_future
@@ -108,7 +109,11 @@ class PredictionContext:
 
     def _values(self, quantiles: tuple[float, ...]) -> tuple[Array, Array | None]:
         """Return point ``(num_series, horizon)`` and quantiles (one more axis)."""
-        parts = [self.fitted.predictor.values(self.batcher, batch, quantiles) for batch in self.batches]
+        parts = []
+        with track("Forecasting", self.batcher.panel.num_series, "series") as shown:
+            for batch in self.batches:
+                parts.append(self.fitted.predictor.values(self.batcher, batch, quantiles))
+                shown.update(shown.done + _ROWS)
         point = np.concatenate([by_series(point).cpu().numpy() for point, _ in parts])
         if not quantiles:
             return point, None

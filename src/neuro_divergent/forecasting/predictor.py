@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.arrays import Array, Ints
+from neuro_divergent.core.progress import track
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.announce import announce
@@ -76,17 +77,19 @@ class WindowForecasts:
         """
         panel, parts = windows.panel, []
         chosen = range(len(windows)) if numbers is None else numbers
-        for first in chosen[::_ROWS]:
-            series, rows = windows.locate(np.arange(first, min(first + _ROWS, chosen.stop)))
-            if panel.is_memory_mapped:
-                panel.check_files()
-                if not batcher.joint:
-                    announce_rows(panel, rows, batcher.input_size + windows.horizon)
-            results = values(batcher, batcher.windows(series, rows), requested.all)
-            if batcher.joint:
-                series, rows = across(panel, rows)
-            made = (by_series(item).cpu().numpy() for item in results if item is not None)
-            parts.append([series, rows + batcher.input_size, *made])
+        with track("Forecasting", len(chosen), "window") as shown:
+            for first in chosen[::_ROWS]:
+                series, rows = windows.locate(np.arange(first, min(first + _ROWS, chosen.stop)))
+                if panel.is_memory_mapped:
+                    panel.check_files()
+                    if not batcher.joint:
+                        announce_rows(panel, rows, batcher.input_size + windows.horizon)
+                results = values(batcher, batcher.windows(series, rows), requested.all)
+                if batcher.joint:
+                    series, rows = across(panel, rows)
+                made = (by_series(item).cpu().numpy() for item in results if item is not None)
+                parts.append([series, rows + batcher.input_size, *made])
+                shown.update(first + _ROWS - chosen.start)
         series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         # Targets are read from the panel: scaling and its inverse would leave rounding errors in them, and a zero could
         # lie outside of an interval that ends at zero.

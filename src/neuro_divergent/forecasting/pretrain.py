@@ -51,6 +51,17 @@ class Pretrained:
         architecture: The pre-trained architecture.
         weights: All of its numbers that are not under ``head``, by the names they have in the network that forecasts.
         history: Losses, rates and speeds, row by row; empty for one that was loaded.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> table = nd.datasets.air_passengers()
+        >>> settings = {"input_size": 24, "training": nd.TrainingConfig(max_steps=5)}
+        >>> small = nd.PatchTST(hidden_size=8, num_heads=2, num_layers=1, patch_length=8, stride=8)
+        >>> pretrained = nd.Forecaster(small, horizon=12, **settings).pretrain(table)
+        >>> pretrained.save("weights")
+        >>> other = nd.Forecaster(small, horizon=6, **settings).fit(table, initial="weights")
+        >>> other.predict().height
+        6
     """
 
     architecture: Architecture

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
+    from neuro_divergent.data.io.source import Backend
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.data.splits import Split
     from neuro_divergent.data.windows import Windows
@@ -23,6 +24,10 @@ class FittedState(Protocol):
     @property
     def context(self) -> Panel:
         """The end of each series; empty in a model that was saved without it."""
+
+    @property
+    def backend(self) -> Backend:
+        """Kind of the input table."""
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
@@ -68,6 +73,10 @@ class ForecastModel(Protocol):
         Raises:
             NotFittedError: If there is none.
         """
+
+    @property
+    def panel(self) -> Panel | None:
+        """The data of training; ``None`` before, and in a model that was loaded."""
 
     @property
     def split(self) -> Split | None:

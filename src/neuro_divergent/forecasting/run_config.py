@@ -10,6 +10,7 @@ from pydantic import field_validator, model_validator
 
 from neuro_divergent.core.config import Component, Config
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
+from neuro_divergent.data.io.address import is_address, refuse_password
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
@@ -22,11 +23,18 @@ class DataConfig(Schema):
     """Where the table is, which column means what, and what to do where it is not clean.
 
     Attributes:
-        path: CSV or Parquet file, or a glob of either, seen from the directory the command is run in; ``None`` for a
-            table that is in memory.
+        path: File of any kind that is read, a glob of several, seen from the directory the command is run in, or the
+            address of a database without a password; ``None`` for a table that is in memory.
     """
 
     path: str | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _without_password(cls, value: str | None) -> str | None:
+        if value is not None and is_address(value):
+            refuse_password(value)
+        return value
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, the path first."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.forecasting.load import KINDS, read_stored
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure as PlotlyFigure
 
 
 class SavedModel:
@@ -63,6 +66,21 @@ class SavedModel:
 
         model: Any = self
         return export_model(model, path, format=format, levels=levels, quantiles=quantiles)
+
+    def plot(self, forecasts: Any = None, *, series: Any = None, levels: Sequence[float] | None = None) -> PlotlyFigure:
+        """Show the end of a series and its forecast with intervals, as ``nd.plots.plot_forecast`` does.
+
+        Args:
+            forecasts: What ``predict`` returned, such as for covariates known ahead; unset, ``predict`` is called.
+            series: Which series; unset, the first.
+            levels: Intervals to show, in percent; unset, 80 and 95 where the model can give them.
+
+        Returns:
+            A plotly figure; without plotly, one that a notebook shows as a static picture.
+        """
+        from neuro_divergent.reporting.plots import plot_forecast  # above this room, and looked for here
+
+        return plot_forecast(self, forecasts, series=series, levels=levels)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

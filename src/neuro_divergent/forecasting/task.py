@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config, knob
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.data.replay import Replay
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
@@ -51,6 +51,18 @@ class Task(Config):
         baseline: Forecast that the network is trained to correct: ``"seasonal_naive"``, or none.
         season_length: Rows in a season, for the baseline and the choice of the history; unset, it follows from the
             frequency, and where that has several, from the data.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> task = nd.Task(horizon=24, loss="huber", validation=48)
+        >>> task.loss
+        Huber()
+        >>> task.replace(horizon=48).horizon
+        48
+        >>> nd.Task(horizon=24, loss="hubber")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: Task: loss: Unknown loss 'hubber'. Did you mean 'huber'? ...
     """
 
     horizon: Count
@@ -135,6 +147,19 @@ def describe_task(task: Task) -> str:
     """Return horizon, history and loss of a task in a few words, as ``repr`` of a model shows them."""
     history = "auto" if task.input_size is None else task.input_size
     return f"horizon={task.horizon}, input_size={history}, loss={task.loss.name}"
+
+
+def refuse_settings_of(other: Config, place: str, names: Iterable[str]) -> None:
+    """Refuse what is no setting of a task but one of ``other``, such as ``max_steps``, and say where it belongs.
+
+    Raises:
+        ConfigError: If there is such a name.
+    """
+    kind = type(other)
+    for name in names:
+        if name in kind.model_fields and name not in Task.model_fields:
+            label = kind.__name__
+            raise ConfigError(f"{name} is a setting of {label}; pass it in {place}, as {label}({name}=...).")
 
 
 def check_horizon(horizon: int | None) -> None:

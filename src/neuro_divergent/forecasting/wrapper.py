@@ -9,6 +9,7 @@ from neuro_divergent.forecasting.protocol import FittedState, ForecastModel, Nam
 from neuro_divergent.forecasting.saving import SavedModel
 
 if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
     from neuro_divergent.data.splits import Split
     from neuro_divergent.forecasting.task import Task
     from neuro_divergent.training.config import TrainingConfig
@@ -44,6 +45,11 @@ class ModelWrapper(SavedModel, Generic[M]):
     def fitted(self) -> FittedState:
         """The state of the fitted model inside."""
         return self.forecaster.fitted
+
+    @property
+    def panel(self) -> Panel | None:
+        """The data of training; ``None`` before, and in a model that was loaded."""
+        return self.forecaster.panel
 
     @property
     def split(self) -> Split | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from neuro_divergent.core.errors import MissingDependencyError
+from neuro_divergent.core.packages import load_package
 
 
 def load_sqlalchemy(name: str = "sqlalchemy") -> Any:
@@ -14,11 +13,5 @@ def load_sqlalchemy(name: str = "sqlalchemy") -> Any:
     Raises:
         MissingDependencyError: If it is not installed; the message names the extra.
     """
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        package, extra = name.partition(".")[0], "postgresql" if name == "psycopg" else "lifecycle"
-        raise MissingDependencyError(
-            f"the registry of models and continuous training need the package {package}, which is not installed. "
-            f'Run: pip install "neuro-divergent[{extra}]"'
-        ) from None
+    extra = "postgresql" if name == "psycopg" else "lifecycle"
+    return load_package(name, "the registry of models and continuous training need", extra)

@@ -1,4 +1,4 @@
-from .base import Loss as Loss, LossTraits as LossTraits
+from .base import Loss as Loss, LossTraits as LossTraits, PointLoss as PointLoss
 from .classification import BinaryCrossEntropy as BinaryCrossEntropy
 from .distribution.base import DistributionLoss as DistributionLoss
 from .distribution.bernoulli import Bernoulli as Bernoulli

@@ -42,6 +42,13 @@ class LossTraits:
         point_valued: Whether every output is a value on the scale of the target, as a point or a quantile is and a
             spread is not, so that a network may bring its outputs back from a scale of its own.
         quantiles_not_exported: Why quantiles cannot be part of an exported graph; empty if they can.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.losses.Poisson().traits.integer_valued, nd.losses.Normal().traits.integer_valued
+        (True, False)
+        >>> nd.losses.MAPE().traits.cost_on_original_scale  # a percentage of a scaled value means nothing
+        True
     """
 
     accepts_scaled: bool = True
@@ -62,6 +69,15 @@ class Loss(Component):
 
     Attributes:
         traits: What kind of loss it is.
+
+    Examples:
+        A name, or a table as in a TOML file, stands for a loss wherever one is expected:
+
+        >>> import neuro_divergent as nd
+        >>> nd.losses.Loss.from_dict({"name": "huber", "delta": 2.0})
+        Huber(delta=2.0)
+        >>> nd.Forecaster("nlinear", horizon=12, loss="quantile").task.loss.quantiles
+        (0.1, 0.5, 0.9)
     """
 
     registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses", "neuro_divergent.losses.distribution")

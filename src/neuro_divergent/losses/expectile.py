@@ -29,6 +29,18 @@ class ExpectileLoss(Loss):
     and, unlike a quantile, is moved by how far off the values are (Newey & Powell, 1987). With several levels the cost
     is their average and the point forecast is the level nearest to one half. Expectiles are not quantiles, so intervals
     are not read off them.
+
+    Attributes:
+        levels: Levels to train for, between 0 and 1, in ascending order.
+
+    Examples:
+        An error of 2 costs ``0.9 * 4`` if the forecast is too low and ``0.1 * 4`` if it is too high:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> costs = nd.losses.ExpectileLoss([0.9]).elementwise(torch.tensor([8.0, 12.0]), torch.tensor([10.0, 10.0]))
+        >>> [round(cost, 3) for cost in costs.tolist()]
+        [3.6, 0.4]
     """
 
     levels: Annotated[tuple[float, ...], AfterValidator(_ascending)] = (0.5,)

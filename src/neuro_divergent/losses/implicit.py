@@ -37,6 +37,16 @@ class ImplicitQuantileLoss(Loss):
     Attributes:
         degree: Degree of the polynomials.
         draws: Levels for each target and step of training.
+
+    Examples:
+        One training serves all levels:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> loss = nd.losses.ImplicitQuantileLoss()
+        >>> forecast = loss.forecast(torch.zeros(1, 1, 1, loss.outputs), levels=(0.01, 0.05, 0.95, 0.99))
+        >>> [round(quantile, 2) for quantile in forecast.quantiles.flatten().tolist()]
+        [-3.52, -2.35, 2.35, 3.52]
     """
 
     traits: ClassVar[LossTraits] = LossTraits(probabilistic=True, any_level=True, point_valued=False)

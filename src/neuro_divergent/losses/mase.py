@@ -26,6 +26,15 @@ class MASE(RelativeLoss):
 
     Attributes:
         season_length: Rows in a season; 1 compares neighbours.
+
+    Examples:
+        From step to step the history changes by 2, so an error of 3 is one and a half times the naive error:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> batch = nd.models.Batch(past_y=torch.tensor([10.0, 12.0, 10.0, 12.0]).view(1, 4, 1))
+        >>> nd.losses.MASE().elementwise(torch.full((1, 1, 1), 11.0), torch.full((1, 1, 1), 14.0), batch).item()
+        1.5
     """
 
     season_length: int = Field(default=1, ge=1)

@@ -20,6 +20,13 @@ class MAPE(RelativeLoss):
     A target of zero has no percentage: it costs 0 whatever is forecast, and its gradient is 0. Nothing is then learned
     from it; where zeros matter, MASE or MAE are the losses to use. Small targets weigh the most, so forecasts come out
     low on the whole.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> forecast, target = torch.tensor([125.0, 10.0, 5.0]), torch.tensor([100.0, 8.0, 0.0])
+        >>> nd.losses.MAPE().elementwise(forecast, target).tolist()  # a target of 0 has no percentage
+        [0.25, 0.25, 0.0]
     """
 
     def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
@@ -32,6 +39,13 @@ class SMAPE(RelativeLoss):
 
     A target of zero costs 2 for any forecast but zero: the worst cost there is, with a gradient of 0, since it is the
     same everywhere around. Zero forecast as zero costs 0, with a gradient of 0.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> forecast, target = torch.tensor([3.0, 5.0, 0.0]), torch.tensor([1.0, 0.0, 0.0])
+        >>> nd.losses.SMAPE().elementwise(forecast, target).tolist()
+        [1.0, 2.0, 0.0]
     """
 
     def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:

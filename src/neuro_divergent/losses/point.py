@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 @register("mse")
 class MSE(PointLoss):
-    """Squared error; forecasts the mean."""
+    """Squared error; forecasts the mean.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> forecast, target = torch.tensor([11.0, 12.0, 14.0]), torch.tensor([10.0, 10.0, 10.0])
+        >>> nd.losses.MSE().elementwise(forecast, target).tolist()  # twice the error costs four times as much
+        [1.0, 4.0, 16.0]
+    """
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
         return (forecast - target).square()
@@ -27,6 +35,14 @@ class RMSE(PointLoss):
 
     The root is taken of the mean over all targets of a step, so the gradient keeps its size as the error shrinks. Where
     every error is 0 the root has no slope; its gradient is taken to be 0 there.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> loss = nd.losses.RMSE()
+        >>> costs = loss.elementwise(torch.tensor([13.0, 6.0]), torch.tensor([10.0, 10.0]))
+        >>> costs.tolist(), round(loss.finish(costs.mean()).item(), 3)  # the root of 12.5
+        ([9.0, 16.0], 3.536)
     """
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
@@ -40,7 +56,15 @@ class RMSE(PointLoss):
 
 @register("mae")
 class MAE(PointLoss):
-    """Absolute error; forecasts the median."""
+    """Absolute error; forecasts the median.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> forecast, target = torch.tensor([11.0, 12.0, 14.0]), torch.tensor([10.0, 10.0, 10.0])
+        >>> nd.losses.MAE().elementwise(forecast, target).tolist()
+        [1.0, 2.0, 4.0]
+    """
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
         return (forecast - target).abs()
@@ -51,6 +75,17 @@ class Huber(PointLoss):
     """Squared error near the target and absolute error beyond ``delta``, so that outliers pull with bounded force.
 
     ``e**2 / 2`` up to ``delta`` and ``delta * (e - delta / 2)`` above it, on the scale the network sees.
+
+    Attributes:
+        delta: Error up to which the cost is quadratic, on the scale of the network.
+
+    Examples:
+        An outlier of 30 costs 29.5 instead of half its square, 450:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> nd.losses.Huber(delta=1.0).elementwise(torch.tensor([0.5, 3.0, 30.0]), torch.zeros(3)).tolist()
+        [0.125, 2.5, 29.5]
     """
 
     delta: float = Field(default=1.0, gt=0)

@@ -40,6 +40,18 @@ class QuantileLoss(Loss):
         delta: Error below which the cost is quadratic, on the scale of the network (Dabney et al., "Distributional
             Reinforcement Learning with Quantile Regression", AAAI 2018, divided by ``delta``); 0 is the pinball loss.
             What is learned moves from quantiles towards expectiles as it grows.
+
+    Examples:
+        The cost of three quantiles for a target of 11 is the mean of ``0.1 * 3``, ``0.5 * 1`` and ``0.1 * 1``:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> loss = nd.QuantileLoss([0.1, 0.5, 0.9])
+        >>> quantiles = torch.tensor([[8.0, 10.0, 12.0]])
+        >>> round(loss.elementwise(quantiles, torch.tensor([11.0])).item(), 3)
+        0.3
+        >>> loss.forecast(quantiles).point.item()
+        10.0
     """
 
     quantiles: Annotated[tuple[float, ...], AfterValidator(check_levels)] = (0.1, 0.5, 0.9)

@@ -25,6 +25,16 @@ class Autoformer(EncoderDecoder):
     Attributes:
         factor: Delays that are used, in units of the logarithm of the number of steps.
         kernel_size: Odd number of steps that the moving average covers; it may exceed the history.
+
+    Examples:
+        A moving average needs a middle:
+
+        >>> import neuro_divergent as nd
+        >>> try:
+        ...     nd.Autoformer(kernel_size=24)
+        ... except nd.errors.ConfigError as error:
+        ...     print(error)
+        autoformer: kernel_size: 24 must be odd, so that the average has a middle; try 25
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", future_x=True, paper="https://arxiv.org/abs/2106.13008")

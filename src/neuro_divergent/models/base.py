@@ -20,6 +20,16 @@ class Architecture(Component):
     """Shape of a network, without any training setting.
 
     A subclass declares its fields, its ``traits`` and ``network``; everything else comes from here.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.Architecture.from_dict({"name": "mlp", "hidden_size": 64}) == nd.MLP(hidden_size=64)
+        True
+        >>> nd.NHITS.traits.future_x, nd.NLinear.traits.future_x
+        (True, False)
+        >>> network = nd.NLinear().build(nd.models.TaskSpec(horizon=12, input_size=36))
+        >>> sum(parameter.numel() for parameter in network.parameters()) == 12 * (36 + 1)
+        True
     """
 
     registry: ClassVar[Registry] = Registry("model", "neuro_divergent.models")

@@ -31,6 +31,16 @@ class BiTCN(Architecture):
     Attributes:
         hidden_size: Width of a state, and hidden units of the perceptron over time.
         dropout: Fraction dropped in training of inputs, hidden states and the perceptron.
+
+    Examples:
+        The second network, over what is known ahead, is there only if something is:
+
+        >>> import neuro_divergent as nd
+        >>> for future in ((), (nd.models.Feature("price"),)):
+        ...     network = nd.BiTCN().build(nd.models.TaskSpec(horizon=12, input_size=48, future=future))
+        ...     print(len(future), "known ahead:", network.forward_network is not None)
+        0 known ahead: False
+        1 known ahead: True
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates(

@@ -33,6 +33,16 @@ class DeepNPTS(Architecture):
         num_layers: Hidden layers.
         dropout: Fraction of hidden units dropped in training.
         norm: Normalisation after each activation: none, over the ``batch``, or over the ``layer``.
+
+    Examples:
+        A forecast is a weighted mean of the history, so even an untrained network stays in its range:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = nd.DeepNPTS().build(nd.models.TaskSpec(horizon=12, input_size=48)).eval()
+        >>> forecast = network(nd.models.Inputs(torch.linspace(10, 20, 48).view(1, 48, 1)))
+        >>> bool((forecast > 10).all()), bool((forecast < 20).all())
+        (True, True)
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2312.14657")

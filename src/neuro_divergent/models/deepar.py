@@ -35,6 +35,16 @@ class DeepAR(Architecture):
         decoder_hidden_size: Units of the hidden layers before the outputs.
         decoder_num_layers: Linear layers from state to outputs, the output included; 1 as in the paper.
         activation: Activation of those hidden layers.
+
+    Examples:
+        Three numbers for each step, which the loss reads as degrees of freedom, location and spread:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> spec = nd.models.TaskSpec(horizon=4, input_size=16, outputs=nd.losses.StudentT().outputs)
+        >>> network = nd.DeepAR(hidden_size=16).build(spec)
+        >>> network(nd.models.Batch(torch.zeros(2, 16, 1))).shape
+        torch.Size([2, 4, 1, 3])
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates(

@@ -28,6 +28,15 @@ class DilatedRNN(SequenceArchitecture):
         decoder_hidden_size: Hidden units of the perceptron.
         decoder_num_layers: Linear layers of the perceptron, the output included.
         decoder_activation: Activation of the perceptron.
+
+    Examples:
+        A state of the last layer follows the one eight steps before it:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.DilatedRNN(cell="gru", dilations=((1, 2), (4, 8)), hidden_size=8)
+        >>> network = architecture.build(nd.models.TaskSpec(horizon=12, input_size=48))
+        >>> sum(name.endswith("weight_hh_l0") for name, _ in network.named_parameters())  # one layer per dilation
+        4
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://arxiv.org/abs/1710.02224")

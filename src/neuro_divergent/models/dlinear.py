@@ -26,6 +26,14 @@ class DLinear(Architecture):
 
     Attributes:
         kernel_size: Odd number of steps that the moving average covers; it may exceed the history.
+
+    Examples:
+        Two linear maps from 48 steps to 12, each with 12 biases:
+
+        >>> import neuro_divergent as nd
+        >>> network = nd.DLinear(kernel_size=13).build(nd.models.TaskSpec(horizon=12, input_size=48))
+        >>> sum(parameter.numel() for parameter in network.parameters())
+        1176
     """
 
     traits: ClassVar[Traits] = Traits(family="linear", paper="https://arxiv.org/abs/2205.13504")

@@ -48,6 +48,15 @@ class FEDformer(EncoderDecoder):
             the authors' code, has poles, near which rounding errors are large; ``softmax`` of its size has none.
         polynomials: Legendre polynomials that a multiwavelet is made of; ``hidden_size`` is a multiple of it.
         kernel_size: Odd number of steps that the moving average covers; it may exceed the history.
+
+    Examples:
+        Eight frequencies are used, each with weights of its own for 4 heads of width 8, real and imaginary:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.FEDformer(modes=8, mode_selection="low", hidden_size=32, num_heads=4, num_layers=1)
+        >>> weights = architecture.build(nd.models.TaskSpec(horizon=12, input_size=48)).state_dict()
+        >>> next(list(weight.shape) for name, weight in weights.items() if name.endswith("mixing.weights.weight"))
+        [8, 4, 8, 8, 2]
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", future_x=True, paper="https://arxiv.org/abs/2201.12740")

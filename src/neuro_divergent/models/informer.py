@@ -27,6 +27,17 @@ class Informer(EncoderDecoder):
         factor: Keys sampled and queries kept by the attention, in units of the logarithm of how many there are.
         distil: Whether the tokens are halved between encoder layers.
         norm: Normalisation inside the distilling; the paper shows none, its code has that of the ``batch``.
+
+    Examples:
+        Distilling puts a convolution and a normalisation between two encoder layers, which halve the tokens:
+
+        >>> import neuro_divergent as nd
+        >>> spec, counts = nd.models.TaskSpec(horizon=12, input_size=48), []
+        >>> for distil in (True, False):
+        ...     network = nd.Informer(hidden_size=32, distil=distil).build(spec)
+        ...     counts.append(sum(parameter.numel() for parameter in network.parameters()))
+        >>> counts[0] - counts[1] == (32 * 32 * 3 + 32) + (32 + 32)
+        True
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", future_x=True, paper="https://arxiv.org/abs/2012.07436")

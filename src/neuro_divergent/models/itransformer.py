@@ -42,6 +42,18 @@ class ITransformer(MultiHead):
         norm: Normalisation inside the encoder layers, over each token (``layer``) or over the tokens of a ``batch``.
         stochastic_depth: Fraction of windows that skip a branch of the last encoder layer in training; earlier layers
             are skipped less, in proportion to their depth.
+
+    Examples:
+        Series are tokens without a place, so their order does not matter:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> architecture = nd.ITransformer(hidden_size=32, num_heads=4, feedforward_size=64)
+        >>> network = architecture.build(nd.models.TaskSpec(horizon=12, input_size=48, channels=3)).eval()
+        >>> history = torch.rand(1, 48, 3)
+        >>> forecast, swapped = network(nd.models.Inputs(history)), network(nd.models.Inputs(history.flip(2)))
+        >>> torch.allclose(swapped, forecast.flip(2), atol=1e-5)
+        True
     """
 
     traits: ClassVar[Traits] = Traits(

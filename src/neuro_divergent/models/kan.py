@@ -32,6 +32,16 @@ class KAN(Architecture):
         spline_order: Degree of the splines.
         grid_range: Where the grid begins and ends.
         noise: Size of the random curves that the splines start from.
+
+    Examples:
+        From 48 values to 8 units to 12 values there are 480 connections, each a curve of 10 numbers: 8 splines, their
+        scale, and how much a smooth activation of the value counts:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.KAN(hidden_size=8, grid_size=5, spline_order=3)
+        >>> network = architecture.build(nd.models.TaskSpec(horizon=12, input_size=48))
+        >>> sum(parameter.numel() for parameter in network.parameters())
+        4800
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2404.19756")

@@ -30,6 +30,14 @@ class MLP(Architecture):
         activation: Activation after each hidden layer.
         dropout: Fraction of hidden units dropped in training.
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
+
+    Examples:
+        From 48 values to 64 units, to 64 units, to 12 values:
+
+        >>> import neuro_divergent as nd
+        >>> network = nd.MLP(hidden_size=64, num_layers=2).build(nd.models.TaskSpec(horizon=12, input_size=48))
+        >>> [list(parameter.shape) for parameter in network.parameters() if parameter.ndim == 2]
+        [[64, 48], [64, 64], [12, 64]]
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://doi.org/10.21236/AD0256582")

@@ -24,6 +24,15 @@ class MLPMultivariate(MLP):
     Rosenblatt, "Principles of Neurodynamics", 1961, in the form that NeuralForecast gives it. The channels of a window
     share their covariates here; NeuralForecast has a copy for each channel, and so more parameters when there are both
     covariates and several channels.
+
+    Examples:
+        The first layer reads the histories of all three series, and the last one forecasts all of them:
+
+        >>> import neuro_divergent as nd
+        >>> spec = nd.models.TaskSpec(horizon=12, input_size=48, channels=3)
+        >>> network = nd.MLPMultivariate(hidden_size=64, num_layers=1).build(spec)
+        >>> [list(parameter.shape) for parameter in network.parameters() if parameter.ndim == 2]
+        [[64, 144], [36, 64]]
     """
 
     traits: ClassVar[Traits] = replace(MLP.traits, mixes_channels=True)

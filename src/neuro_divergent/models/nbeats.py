@@ -46,6 +46,18 @@ class NBEATS(Architecture):
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
         stochastic_depth: Fraction of windows that skip the last block in training; earlier ones are skipped less, in
             proportion to their depth.
+
+    Examples:
+        The three blocks of a stack have weights of their own, or share them as in the published interpretable model:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.NBEATS(stacks=("trend", "seasonality"), num_blocks=3, hidden_size=64)
+        >>> spec, counts = nd.models.TaskSpec(horizon=12, input_size=48), []
+        >>> for share_weights in (False, True):
+        ...     network = architecture.replace(share_weights=share_weights).build(spec)
+        ...     counts.append(sum(parameter.numel() for parameter in network.parameters()))
+        >>> counts[0] / counts[1]
+        3.0
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/1905.10437")
@@ -89,6 +101,17 @@ class NBEATSx(NBEATS):
     Attributes:
         stacks: Kind of each stack: ``generic`` (free), ``trend`` (polynomial), ``seasonality`` (harmonic) or
             ``exogenous`` (covariates).
+
+    Examples:
+        Forecasts are expanded on the price, which must be known ahead:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> architecture = nd.NBEATSx(stacks=("trend", "seasonality", "exogenous"), hidden_size=64)
+        >>> spec = nd.models.TaskSpec(horizon=12, input_size=48, future=(nd.models.Feature("price"),))
+        >>> inputs = nd.models.Inputs(torch.zeros(2, 48, 1), future_x=torch.zeros(2, 60, 1))
+        >>> architecture.build(spec)(inputs).shape
+        torch.Size([2, 12, 1, 1])
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2104.05522")

@@ -42,6 +42,16 @@ class NHITS(Architecture):
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
         stochastic_depth: Fraction of windows that skip the last block in training; earlier ones are skipped less, in
             proportion to their depth.
+
+    Examples:
+        Of 24 steps ahead the first stack forecasts two, one per half day, and the last one all, with straight lines in
+        between. The last layers of the stacks, which also reconstruct 48 steps of history, differ in size:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.NHITS(pooling=(8, 4, 1), downsample=(12, 4, 1), hidden_size=64)
+        >>> network = architecture.build(nd.models.TaskSpec(horizon=24, input_size=48))
+        >>> [len(weight) - 48 for name, weight in network.named_parameters() if name.endswith("coefficients.bias")]
+        [2, 6, 24]
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2201.12886")

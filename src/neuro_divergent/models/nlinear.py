@@ -19,6 +19,17 @@ class NLinear(Architecture):
 
     Zeng et al., "Are Transformers Effective for Time Series Forecasting?", AAAI 2023. One set of weights serves all
     channels, as in the published runs. The last value is added to every output of a step.
+
+    Examples:
+        Even before training a history that lies 100 higher has a forecast that lies 100 higher:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = nd.NLinear().build(nd.models.TaskSpec(horizon=12, input_size=48))
+        >>> history = torch.rand(1, 48, 1)
+        >>> low, high = network(nd.models.Inputs(history)), network(nd.models.Inputs(history + 100))
+        >>> torch.allclose(high, low + 100)
+        True
     """
 
     traits: ClassVar[Traits] = Traits(family="linear", paper="https://arxiv.org/abs/2205.13504")

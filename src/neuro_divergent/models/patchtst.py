@@ -50,6 +50,15 @@ class PatchTST(MultiHead):
         residual_attention: Whether attention scores are added up from layer to layer.
         use_norm: Whether each history is standardised and the forecast is restored.
         level: Whether the level is the ``mean`` of the history or its ``last`` value.
+
+    Examples:
+        Patches of 16 steps that begin every 8 steps make 6 tokens of 48 steps; the last one repeats the latest value:
+
+        >>> import neuro_divergent as nd
+        >>> spec = nd.models.TaskSpec(horizon=12, input_size=48)
+        >>> network = nd.PatchTST(patch_length=16, stride=8, hidden_size=32, num_heads=4).build(spec)
+        >>> list(network.state_dict()["encoder.position"].shape)  # tokens, and their width
+        [6, 32]
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", paper="https://arxiv.org/abs/2211.14730")

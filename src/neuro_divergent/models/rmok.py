@@ -35,6 +35,16 @@ class RMoK(Architecture):
         dropout: Fraction of the normalised history dropped in training.
         affine: Whether the normalisation of the history has a learned gain and shift.
         norm: Normalisation of the forecast of the wavelets: none, over the ``batch``, or over the ``layer``.
+
+    Examples:
+        How much each of the four experts counts for a history, in the order of the description:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = nd.RMoK().build(nd.models.TaskSpec(horizon=12, input_size=48))
+        >>> weights = network.expert_weights(torch.rand(1, 48))
+        >>> weights.shape, round(weights.sum().item(), 3)
+        (torch.Size([1, 4]), 1.0)
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/2408.11306")

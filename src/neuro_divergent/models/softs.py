@@ -37,6 +37,17 @@ class SOFTS(Architecture):
         use_norm: Whether each history is standardised and the forecast is restored.
         sharp: Whether it is SOFTS#.
         position_rate: Fraction of windows with positional encoding in training, for SOFTS#.
+
+    Examples:
+        The size of the network does not depend on how many series there are:
+
+        >>> import neuro_divergent as nd
+        >>> architecture, counts = nd.SOFTS(hidden_size=32, core_size=16, feedforward_size=64), []
+        >>> for channels in (2, 200):
+        ...     network = architecture.build(nd.models.TaskSpec(horizon=12, input_size=48, channels=channels))
+        ...     counts.append(sum(parameter.numel() for parameter in network.parameters()))
+        >>> counts[0] == counts[1]
+        True
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", mixes_channels=True, paper="https://arxiv.org/abs/2404.14197")

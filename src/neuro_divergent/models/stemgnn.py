@@ -38,6 +38,16 @@ class StemGNN(Architecture):
         multiplier: Width of the spectral layers in histories.
         dropout: Fraction of the edges of the graph dropped in training.
         leak: Slope of the leaky activation below zero when edges are scored.
+
+    Examples:
+        Five series are forecast together, each from its own history and those of its neighbours in a learned graph:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> spec = nd.models.TaskSpec(horizon=4, input_size=16, channels=5)
+        >>> network = nd.StemGNN(num_blocks=1, multiplier=3).build(spec)
+        >>> network(nd.models.Inputs(torch.rand(2, 16, 5))).shape
+        torch.Size([2, 4, 5, 1])
     """
 
     traits: ClassVar[Traits] = Traits(family="graph", mixes_channels=True, paper="https://arxiv.org/abs/2103.07719")

@@ -33,6 +33,14 @@ class TCN(SequenceArchitecture):
         decoder_hidden_size: Hidden units of the perceptron.
         decoder_num_layers: Linear layers of the perceptron, the output included.
         decoder_activation: Activation of the perceptron.
+
+    Examples:
+        Layers whose dilation doubles soon see far back:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.TCN(kernel_size=2, dilations=(1, 2, 4, 8, 16))
+        >>> 1 + (architecture.kernel_size - 1) * sum(architecture.dilations)  # steps that a state is made of
+        32
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("convolutional", "https://arxiv.org/abs/1803.01271")

@@ -42,6 +42,17 @@ class TFT(MultiHead):
         activation: Activation in the gated blocks.
         dropout: Fraction dropped in training in the gated blocks and after the attention.
         attention_dropout: Fraction of attention weights dropped in training.
+
+    Examples:
+        Forecasts come with weights, which say how much each variable counts at each step of the history:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> spec = nd.models.TaskSpec(horizon=4, input_size=16, past=(nd.models.Feature("visitors"),))
+        >>> network = nd.TFT(hidden_size=16).build(spec).eval()
+        >>> explanation = network.explain(nd.models.Inputs(torch.rand(1, 16, 1), past_x=torch.rand(1, 16, 1)))
+        >>> explanation.past_names, [round(total, 3) for total in explanation.past.sum(-1)[0, 0, :2].tolist()]
+        (('visitors', 'last value', 'target'), [1.0, 1.0])
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("transformer", "https://arxiv.org/abs/1912.09363")

@@ -39,6 +39,15 @@ class TiDE(Architecture):
         temporal_hidden_size: Hidden units of the decoder of a step.
         dropout: Fraction of the residual branch of a block dropped in training.
         norm: Normalisation after each block: none, or over the ``layer``.
+
+    Examples:
+        A covariate that is known ahead is projected first, and enters again in the decoder of each step:
+
+        >>> import neuro_divergent as nd
+        >>> spec = nd.models.TaskSpec(horizon=12, input_size=48, future=(nd.models.Feature("price"),))
+        >>> network = nd.TiDE(hidden_size=32).build(spec)
+        >>> [name for name, _ in network.named_children()][1:]
+        ['project_future', 'encoder', 'decoder', 'temporal_decoder', 'skip']
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2304.08424")

@@ -54,6 +54,17 @@ class TimeLLM(Architecture):
         num_prototypes: Mixtures of the vocabulary that patches are rewritten with.
         num_lags: Strongest lags that the prompt names.
         dropout: Fraction of token features and attention weights dropped in training.
+
+    Examples:
+        The language model is a directory of yours, which is looked for when the network is built:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.TimeLLM(language_model="no/such/gpt2", prompt="Electricity load of a city, by the hour.")
+        >>> try:
+        ...     architecture.build(nd.models.TaskSpec(horizon=12, input_size=48))
+        ... except nd.errors.ConfigError as error:
+        ...     print(str(error).partition(".")[0])
+        language_model: 'no/such/gpt2' is not a directory
     """
 
     traits: ClassVar[Traits] = Traits(

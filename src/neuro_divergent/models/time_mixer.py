@@ -47,6 +47,14 @@ class TimeMixer(Architecture):
         mix_channels: Whether the channels of a window are embedded together or one by one with the same weights.
         dropout: Fraction of the embedding dropped in training.
         use_norm: Whether each history is standardised and the forecast is restored.
+
+    Examples:
+        Scales of 48, 24, 12 and 6 steps; of a history of 4 steps the coarsest would have none and is left out:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.TimeMixer(num_scales=3, num_layers=1)
+        >>> [architecture.build(nd.models.TaskSpec(horizon=2, input_size=size)).num_scales for size in (48, 4)]
+        [4, 3]
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", mixes_channels=True, paper="https://arxiv.org/abs/2405.14616")

@@ -43,6 +43,17 @@ class TimesNet(Architecture):
         periods: Whether periods are found for each ``window`` or for the average over a ``batch``.
         joint_channels: Whether the channels of a window are read and forecast together.
         horizon_covariates: Whether covariates known ahead also enter at the steps of the horizon.
+
+    Examples:
+        All periods share the same kernels, so more of them make the network slower and not larger:
+
+        >>> import neuro_divergent as nd
+        >>> spec, counts = nd.models.TaskSpec(horizon=12, input_size=48), []
+        >>> for periods in (1, 5):
+        ...     network = nd.TimesNet(hidden_size=8, conv_hidden_size=8, num_kernels=3, top_k=periods).build(spec)
+        ...     counts.append(sum(parameter.numel() for parameter in network.parameters()))
+        >>> counts[0] == counts[1]
+        True
     """
 
     traits: ClassVar[Traits] = Traits(

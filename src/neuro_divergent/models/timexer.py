@@ -43,6 +43,16 @@ class TimeXer(MultiHead):
         activation: Activation of that perceptron.
         dropout: Fraction of token features, attention weights and hidden units dropped in training.
         use_norm: Whether each history is standardised and the forecast is restored.
+
+    Examples:
+        Three patches of 16 steps are the tokens of a series; the number of visitors is read as one more series:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> spec = nd.models.TaskSpec(horizon=12, input_size=48, channels=2, past=(nd.models.Feature("visitors"),))
+        >>> network = nd.TimeXer(patch_length=16, hidden_size=32, num_heads=4, feedforward_size=64).build(spec)
+        >>> network(nd.models.Inputs(torch.rand(1, 48, 2), past_x=torch.rand(1, 48, 1))).shape
+        torch.Size([1, 12, 2, 1])
     """
 
     traits: ClassVar[Traits] = Traits(

@@ -28,6 +28,17 @@ class TSMixer(Architecture):
         dropout: Fraction of hidden units and residual branches dropped in training.
         use_norm: Whether each history is standardised and the forecast is restored.
         norm: Normalisation of whole windows before each mixing, over the ``batch`` or over the ``layer``.
+
+    Examples:
+        Histories are standardised and forecasts restored, so one ten times as large has a forecast ten times as large:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = nd.TSMixer().build(nd.models.TaskSpec(horizon=12, input_size=48, channels=3)).eval()
+        >>> history = torch.rand(1, 48, 3)
+        >>> small, large = network(nd.models.Inputs(history)), network(nd.models.Inputs(10 * history))
+        >>> torch.allclose(large, 10 * small, atol=0.01)
+        True
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", mixes_channels=True, paper="https://arxiv.org/abs/2303.06053")

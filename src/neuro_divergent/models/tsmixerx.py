@@ -32,6 +32,18 @@ class TSMixerx(Architecture):
         hidden_size: Features of a step inside, and hidden units of the perceptrons over them.
         dropout: Fraction of hidden units and residual branches dropped in training.
         use_norm: Whether each history is standardised and the forecast is restored.
+
+    Examples:
+        Two series and covariates of all three kinds:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> visitors, price, size = (nd.models.Feature(name) for name in ("visitors", "price", "size"))
+        >>> spec = nd.models.TaskSpec(12, 48, channels=2, past=(visitors,), future=(price,), static=(size,))
+        >>> values, covariates = torch.rand(1, 48, 2), (torch.rand(1, 48, 1), torch.rand(1, 60, 1), torch.rand(1, 1))
+        >>> inputs = nd.models.Inputs(values, None, *covariates)
+        >>> nd.TSMixerx(hidden_size=16).build(spec)(inputs).shape
+        torch.Size([1, 12, 2, 1])
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2303.06053", mixes_channels=True)

@@ -22,6 +22,14 @@ class VanillaTransformer(EncoderDecoder):
     Attributes:
         causal: Whether a step of the decoder attends only to itself and earlier ones, as in both papers. The decoder
             reads placeholders, so nothing leaks without it; NeuralForecast's has no such mask.
+
+    Examples:
+        The decoder reads the last quarter of the history, and as many blanks as there are steps to forecast:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.VanillaTransformer(start_share=0.25, hidden_size=32)
+        >>> architecture.start(nd.models.TaskSpec(horizon=12, input_size=48))
+        12
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", future_x=True, paper="https://arxiv.org/abs/1706.03762")

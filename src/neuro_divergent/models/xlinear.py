@@ -35,6 +35,18 @@ class XLinear(Architecture):
         embedding_dropout: Fraction of the embedding dropped in training.
         head_dropout: Fraction of the inputs of the head dropped in training.
         use_norm: Whether each history is standardised and the forecast is restored.
+
+    Examples:
+        The forecast of a series also depends on the histories of the others:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = nd.XLinear(hidden_size=32).build(nd.models.TaskSpec(horizon=12, input_size=48, channels=2)).eval()
+        >>> history = torch.rand(1, 48, 2)
+        >>> changed = torch.cat([history[:, :, :1], history[:, :, 1:].flip(1)], 2)  # the second series backwards
+        >>> forecast, other = (network(nd.models.Inputs(item))[:, :, 0] for item in (history, changed))
+        >>> torch.equal(forecast, other)
+        False
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2601.09237", mixes_channels=True)

@@ -39,6 +39,15 @@ class XLSTM(SequenceArchitecture):
         decoder_hidden_size: Hidden units of the perceptron.
         decoder_num_layers: Linear layers of the perceptron, the output included.
         decoder_activation: Activation of the perceptron.
+
+    Examples:
+        The state of an sLSTM block flows back within each of its four heads, to three gates and the content:
+
+        >>> import neuro_divergent as nd
+        >>> architecture = nd.XLSTM(blocks=("mlstm", "slstm"), hidden_size=32, num_heads=4)
+        >>> weights = architecture.build(nd.models.TaskSpec(horizon=12, input_size=48)).state_dict()
+        >>> next(list(weight.shape) for name, weight in weights.items() if name.endswith("recurrent"))
+        [4, 8, 32]
     """
 
     traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://arxiv.org/abs/2405.04517")

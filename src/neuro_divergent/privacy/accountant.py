@@ -24,6 +24,14 @@ class Rounds(NamedTuple):
             fixed number of participants in each round is something else, for which nothing here holds.
         noise_multiplier: Standard deviation of the Gaussian noise over the norm that contributions are clipped to.
         number: How many rounds.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> rounds = nd.privacy.Rounds(participation=0.1, noise_multiplier=1.0, number=100)
+        >>> round(nd.privacy.compute_epsilon(rounds, delta=1e-5), 1)
+        7.0
+        >>> round(nd.privacy.compute_epsilon(rounds._replace(number=200), delta=1e-5), 1)
+        10.0
     """
 
     participation: float
@@ -43,6 +51,13 @@ def compute_epsilon(rounds: Rounds | Sequence[Rounds], delta: float) -> float:
 
     Raises:
         InputError: If a number is outside its range.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> all_clients = nd.privacy.Rounds(participation=1.0, noise_multiplier=4.0, number=20)
+        >>> a_tenth = all_clients._replace(participation=0.1)
+        >>> [round(nd.privacy.compute_epsilon(rounds, delta=1e-5), 2) for rounds in (all_clients, a_tenth)]
+        [4.98, 0.43]
     """
     _check_delta(delta)
     return max(loss.epsilon(delta) for loss in _compose(_checked(rounds), delta))
@@ -53,6 +68,15 @@ def compute_delta(rounds: Rounds | Sequence[Rounds], epsilon: float) -> float:
 
     Raises:
         InputError: If a number is outside its range.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> rounds = nd.privacy.Rounds(participation=0.1, noise_multiplier=1.0, number=100)
+        >>> delta = nd.privacy.compute_delta(rounds, epsilon=4.0)
+        >>> f"{delta:.1e}"
+        '4.0e-03'
+        >>> round(nd.privacy.compute_epsilon(rounds, delta), 2)
+        4.0
     """
     if not epsilon >= 0:
         raise InputError(f"epsilon: {epsilon} is below 0.")
@@ -70,6 +94,15 @@ def find_noise_multiplier(*, epsilon: float, delta: float, participation: float,
 
     Raises:
         InputError: If a number is outside its range, or no noise is enough.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> noise = nd.privacy.find_noise_multiplier(epsilon=2.0, delta=1e-5, participation=0.5, rounds=10)
+        >>> round(noise, 1)
+        3.4
+        >>> rounds = nd.privacy.Rounds(participation=0.5, noise_multiplier=noise, number=10)
+        >>> nd.privacy.compute_epsilon(rounds, delta=1e-5) <= 2.0
+        True
     """
     _check_delta(delta)
     if not epsilon > 0:

@@ -11,6 +11,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.progress import Task, track
 from neuro_divergent.privacy.accountant import compute_epsilon
 from neuro_divergent.privacy.audit_bound import bound_epsilon, log_likelihood_ratio
 from neuro_divergent.privacy.mechanism import Mechanism
@@ -92,6 +93,17 @@ class Audit:
         trials: How many trainings to run with the canary, and how many without.
         confidence: Probability with which the bound holds.
         num_clients: How many clients there are, with the canary; chosen if not given.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> mechanism = nd.privacy.Mechanism(clip_norm=1.0, noise_multiplier=2.0, participation=1.0, num_clients=20)
+        >>> audit = nd.privacy.Audit(mechanism, rounds=1, delta=1e-5, trials=300)
+        >>> audit.run().passes
+        True
+        >>> def without_noise(clients):
+        ...     return sum(clients.values()) / len(clients)
+        >>> audit.run(without_noise).passes
+        False
     """
 
     def __init__(
@@ -137,8 +149,9 @@ class Audit:
 
         run_round = self._run_round if release is None else release
         canary = torch.from_numpy(-_TIMES_TOO_LONG * self.mechanism.clip_norm * self._direction)
-        present = self._statistics(run_round, self.clients(canary))
-        absent = self._statistics(run_round, self.clients(None))
+        with track("Auditing", 2 * self.trials, "training") as shown:
+            present = self._statistics(run_round, self.clients(canary), shown)
+            absent = self._statistics(run_round, self.clients(None), shown)
         scores = {name: (present[name], absent[name]) for name in present}
         scores["finiteness"] = self._finiteness(run_round)
         bounds = {
@@ -152,8 +165,8 @@ class Audit:
         drawn = self.mechanism.sample(list(clients))
         return self.mechanism.release([clients[name] for name in drawn], size=_DIMENSION)
 
-    def _statistics(self, release: Release, clients: Mapping[str, Tensor]) -> dict[str, Floats]:
-        """Return scores for each of many trainings."""
+    def _statistics(self, release: Release, clients: Mapping[str, Tensor], shown: Task) -> dict[str, Floats]:
+        """Return scores for each of many trainings, which are counted."""
         projections = np.empty((self.trials, self.rounds))
         spreads = np.empty((self.trials, self.rounds))
         for trial in range(self.trials):
@@ -162,6 +175,7 @@ class Audit:
             projections[trial] = along
             across = released - along[:, np.newaxis] * self._direction
             spreads[trial] = np.einsum("rd,rd->r", across, across)
+            shown.update(shown.done + 1)
         mechanism, others = self.mechanism, self.mechanism.num_clients - 1
         chance = mechanism.participation
         sums = projections * mechanism.expected_clients / mechanism.clip_norm

@@ -50,6 +50,16 @@ def explain_budget(
 
     Raises:
         InputError: If a number is outside its range, or the budget does not allow a single round.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> privacy = nd.privacy.ClientLevel(epsilon=3.0, delta=1e-4, noise_multiplier=6.0)
+        >>> plan = {"participation": 1.0, "rounds": 10, "num_clients": 5, "num_parameters": 1000}
+        >>> meaning = nd.privacy.explain_budget(privacy, **plan)
+        >>> meaning.rounds, round(meaning.noise_ratio)
+        (10, 38)
+        >>> meaning.warnings[0].partition(" Each")[0]
+        'the noise is 37.9 times as long as the longest update; above 7, little is learned.'
     """
     mechanism = privacy.mechanism(participation, rounds, num_clients)
     noise, ratio = mechanism.noise_multiplier, mechanism.noise_ratio(num_parameters)

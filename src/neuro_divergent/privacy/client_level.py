@@ -31,6 +31,14 @@ class ClientLevel(Config):
         clip_norm: Largest L2 norm of what a client contributes to a round.
         noise_multiplier: Standard deviation of the noise over ``clip_norm``. Unset, it is the least that keeps the
             budget for the planned rounds; set, the budget limits the number of rounds.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> privacy = nd.privacy.ClientLevel(epsilon=3.0, delta=1e-5, noise_multiplier=4.0)
+        >>> [privacy.affordable_rounds(participation=fraction, rounds=50) for fraction in (1.0, 0.2)]
+        [8, 50]
+        >>> privacy.mechanism(participation=0.2, rounds=50, num_clients=100).expected_clients
+        20.0
     """
 
     epsilon: float = Field(gt=0, allow_inf_nan=False)

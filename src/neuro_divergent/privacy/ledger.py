@@ -53,6 +53,17 @@ class Ledger:
     Raises:
         UntrustedFileError: If a line is damaged, with its number.
         StorageError: If the disk refuses.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> ledger = nd.privacy.Ledger("ledger.jsonl")
+        >>> spend = nd.privacy.Rounds(participation=0.5, noise_multiplier=2.0)
+        >>> for number in range(3):
+        ...     _ = ledger.charge(number, spend)
+        >>> round(nd.privacy.Ledger("ledger.jsonl").spent(delta=1e-5), 1)
+        2.2
+        >>> ledger.allows(spend, epsilon=2.0, delta=1e-5)
+        False
     """
 
     def __init__(self, path: str | Path | None) -> None:

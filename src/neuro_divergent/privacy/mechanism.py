@@ -34,6 +34,16 @@ class Mechanism:
 
     Raises:
         InputError: If a number is outside its range.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> mechanism = nd.privacy.Mechanism(clip_norm=1.0, noise_multiplier=0.5, participation=1.0, num_clients=1000)
+        >>> mechanism.clip(torch.tensor([[3.0, 4.0], [0.3, 0.4]])).norm(dim=1).round(decimals=3).tolist()
+        [1.0, 0.5]
+        >>> update = torch.tensor([0.3, -0.4])
+        >>> (mechanism.release([update] * 1000) - update).abs().max().item() < 0.01
+        True
     """
 
     clip_norm: float

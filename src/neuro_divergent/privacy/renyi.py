@@ -28,6 +28,13 @@ def compute_renyi_epsilon(rounds: Rounds | Sequence[Rounds], delta: float) -> fl
     Args:
         rounds: Rounds with the same settings, or several kinds of them.
         delta: Probability with which the promise may fail.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> rounds = nd.privacy.Rounds(participation=0.1, noise_multiplier=1.0, number=100)
+        >>> exact, bound = nd.privacy.compute_epsilon(rounds, 1e-5), nd.privacy.compute_renyi_epsilon(rounds, 1e-5)
+        >>> round(exact, 1), round(bound, 1)
+        (7.0, 8.0)
     """
     given = [rounds] if isinstance(rounds, Rounds) else rounds
     found = []

@@ -42,7 +42,8 @@ def describe_fields(cls: type[Config]) -> dict[str, str]:
     for base in reversed(cls.__mro__):
         if not issubclass(base, Config):
             continue
-        _, _, attributes = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")
+        _, _, rest = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")
+        attributes = re.split(r"^(?=\S)", rest, maxsplit=1, flags=re.MULTILINE)[0]  # up to the next section
         for name, text in re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", attributes, re.MULTILINE):
             found[name] = _plain(text)
     return found

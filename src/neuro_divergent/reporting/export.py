@@ -11,11 +11,13 @@ from neuro_divergent.core.errors import InputError, MissingDependencyError
 from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.plotly.figure import to_json, to_plotly
+from neuro_divergent.reporting.plotly.palette import TEXT
 from neuro_divergent.reporting.svg.file import render_svg
 
 _IMAGES = {".png": "png", ".jpg": "jpg", ".jpeg": "jpg", ".webp": "webp", ".pdf": "pdf"}
 _KINDS = (".html", ".svg", ".json", *_IMAGES)
 _WIDTH, _HEIGHT, _SCALE = 900, 500, 2
+_INK = "#444444"
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -49,6 +51,18 @@ def write_figure(figure: Any, path: str | Path) -> None:
         InputError: If the name ends in something else, or it is no figure.
         MissingDependencyError: If a package or a browser is missing.
         StorageError: If writing fails.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> from pathlib import Path
+        >>> figure = nd.plots.plot_schedule("warmup_cosine")
+        >>> nd.plots.write_figure(figure, "schedule.html")
+        >>> Path("schedule.html").read_text("utf-8")[:15]
+        '<!doctype html>'
+        >>> nd.plots.write_figure(figure, "schedule.gif")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.InputError: 'schedule.gif': a figure cannot be written as '.gif'; use one ...
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -74,6 +88,7 @@ def _content(figure: Any, kind: str) -> bytes:
 
 def _page(drawn: Any, note: str) -> str:
     """Return a self-contained page, with the Plotly library in it."""
+    drawn = _on_white(drawn)
     height = drawn.layout.height
     shown = {"include_mathjax": False, "default_height": "100%", "config": {"responsive": True}}
     return _PAGE.format(
@@ -82,6 +97,13 @@ def _page(drawn: Any, note: str) -> str:
         note=f"<p>{escape(note)}</p>" if note else "",
         height=f"{height}px" if height else "min(75vh, 36rem)",
     )
+
+
+def _on_white(drawn: Any) -> Any:
+    """Return a figure with darker text, unless somebody chose a colour for it."""
+    if drawn.layout.font.color != TEXT:
+        return drawn
+    return type(drawn)(drawn).update_layout(font_color=_INK)
 
 
 def _image(drawn: Any, kind: str) -> bytes:
@@ -94,7 +116,7 @@ def _image(drawn: Any, kind: str) -> bytes:
             'Figures as images need kaleido, which is not installed: pip install "neuro-divergent[png]". '
             "Names that end in .svg or .html need neither it nor a browser."
         ) from None
-    content = drawn.to_plotly_json()
+    content = _on_white(drawn).to_plotly_json()
     layout = {**content.get("layout", {}), "paper_bgcolor": "#ffffff"}
     if layout.get("font", {}).get("family") == "inherit":  # an image has no page to inherit a font from
         layout["font"] = {**layout["font"], "family": "system-ui, sans-serif"}

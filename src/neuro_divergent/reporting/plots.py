@@ -1,5 +1,7 @@
 """Figures for a notebook: each function returns a plotly figure.
 
+Without plotly it returns the description of the figure, which a notebook shows as a static picture.
+
 Where a function takes a *source*, that is what is at hand: a trained ``Forecaster``, the directory of a run, or a table
 of polars, pandas or Arrow. What the directory of a run does not hold cannot be drawn, and the error says what that is.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from neuro_divergent.evaluation.splitters.base import Splitter
     from neuro_divergent.forecasting.explain import Explanation
     from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.protocol import ForecastModel
     from neuro_divergent.training.schedules.base import Schedule
 
 HistoryKind = Literal["loss", "rate", "gradient", "speed"]
@@ -56,6 +60,13 @@ def plot_forecast(
         id: With a table: column that names the series; unset, ``unique_id`` if there is one.
         time: With a table: column of times; unset, ``ds``.
         target: With a table: column of the past; unset, ``y``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> model = nd.Statistical("seasonal_naive", horizon=12).fit(nd.datasets.air_passengers())
+        >>> figure = nd.plots.plot_forecast(nd.datasets.air_passengers(), model.predict(levels=[80]))
+        >>> [trace.name for trace in figure.data]
+        ['80 %', '80 %', 'observed', 'forecast']
     """
     from neuro_divergent.reporting.figures.forecast import forecast_figure
     from neuro_divergent.reporting.report.series import is_of_many
@@ -73,7 +84,7 @@ def plot_forecast(
         if source is None and forecasts is None and backtest is None:
             raise InputError(f"{tables.path}: {_UNFINISHED.format('forecasts.csv')}")
     elif _is_forecaster(source):
-        schema = source.schema
+        schema = source.fitted.context.schema
         id, time, target = schema.id, schema.time, schema.target  # noqa: A001
         forecasts = _predict(source, levels) if forecasts is None else forecasts
         source = _context_of(source)
@@ -94,9 +105,17 @@ def plot_history(source: Any, kind: HistoryKind = "loss", *, column: str = "vali
     """Show how training went.
 
     Args:
-        source: A forecaster, the directory of a run, a table, or several of them by name, which are shown together.
+        source: A forecaster, a trainer, its history, the directory of a run, a table, or several of them by name, which
+            are shown together.
         kind: ``"loss"``, ``"rate"`` of learning, norm of the ``"gradient"`` or ``"speed"``.
         column: With several: the column to compare.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> figure = nd.plots.plot_history(forecaster.fit(nd.datasets.air_passengers()))
+        >>> [trace.name for trace in figure.data]
+        ['training', 'validation']
     """
     from neuro_divergent.reporting.figures import history
 
@@ -126,6 +145,15 @@ def plot_residuals(
         model: Column of forecasts.
         id: With a table: column that names the series; unset, ``unique_id`` if there is one.
         time: With a table: column of times; unset, ``ds``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"ds": [1, 2, 3], "actual": [5.0, 6.0, 7.0], "forecast": [5.5, 6.0, 6.5]})
+        >>> list(nd.plots.plot_residuals(table).data[0].y)
+        [-0.5, 0.0, 0.5]
+        >>> nd.plots.plot_residuals(table, "histogram").layout.title.text
+        'Distribution of residuals'
     """
     from neuro_divergent.reporting.figures import residuals
 
@@ -147,6 +175,15 @@ def plot_calibration(source: Any, kind: CalibrationKind = "levels") -> PlotlyFig
         source: What ``check_calibration`` or ``evaluate`` returned, a forecaster, which is evaluated, or the directory
             of a run.
         kind: Values inside by ``"levels"`` of the intervals, or where values fell in their distributions, ``"pit"``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> levels = [{"level": 50.0, "coverage": 46.0, "width": 3.0}, {"level": 80.0, "coverage": 78.0, "width": 6.0}]
+        >>> figure = nd.plots.plot_calibration({"levels": levels})
+        >>> [trace.name for trace in figure.data if trace.name]
+        ['as it should be', 'observed']
+        >>> list(figure.data[-1].x), list(figure.data[-1].y)
+        ([50.0, 80.0], [46.0, 78.0])
     """
     from neuro_divergent.reporting.figures.calibration import calibration_figure, pit_figure
 
@@ -175,6 +212,14 @@ def plot_ranking(
         most: How many of the best, and of the worst.
         model: Column of forecasts.
         id: With a table: column that names the series; unset, ``unique_id`` if there is one.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> table = nd.datasets.Synthetic(num_series=4, length=60).frame()
+        >>> model = nd.Statistical("drift", horizon=7, season_length=7).fit(table)
+        >>> figure = nd.plots.plot_ranking(nd.evaluate(model), most=1)
+        >>> len(figure.data[0].x), figure.layout.xaxis.title.text
+        (2, 'mean absolute error / that of seasonal naive')
     """
     from neuro_divergent.reporting.figures.ranking import ranking_figure
 
@@ -188,6 +233,13 @@ def plot_scores(source: Any, metric: str = "mae") -> PlotlyFigure:
     Args:
         source: What ``evaluate`` returned, a forecaster, which is evaluated, or the directory of a run.
         metric: Which error.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> model = nd.Statistical("drift", horizon=12).fit(nd.datasets.air_passengers())
+        >>> figure = nd.plots.plot_scores(nd.evaluate(model), "mase")
+        >>> figure.layout.title.text, figure.layout.xaxis.title.text
+        ('Scores compared with the baselines', 'mean absolute scaled error')
     """
     from neuro_divergent.reporting.figures.scores import scores_figure
 
@@ -198,7 +250,15 @@ def plot_scores(source: Any, metric: str = "mae") -> PlotlyFigure:
 
 
 def plot_folds(splitter: Splitter, data: Any, **schema: Any) -> PlotlyFigure:
-    """Show the training and test parts of each fold of a panel, or of a table or file with the fields of ``Schema``."""
+    """Show the training and test parts of each fold of a panel, or of a table or file with the fields of ``Schema``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> splitter = nd.splitters.TimeSeriesSplit(n_splits=3, test_size=12)
+        >>> figure = nd.plots.plot_folds(splitter, nd.datasets.air_passengers())
+        >>> [trace.name for trace in figure.data]
+        ['train', 'test']
+    """
     from neuro_divergent.reporting.figures.folds import folds_figure
 
     return _draw(folds_figure(splitter, data, **schema))
@@ -211,14 +271,32 @@ def plot_schedule(
     steps_per_epoch: int = 50,
     lr: float = 1e-3,
 ) -> PlotlyFigure:
-    """Show the learning rate over training under a schedule, which may be given by its name, or under several."""
+    """Show the learning rate over training under a schedule, which may be given by its name, or under several.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> figure = nd.plots.plot_schedule(["warmup_cosine", nd.schedules.StepDecay()], total_steps=200, lr=0.01)
+        >>> [trace.name for trace in figure.data]
+        ['warmup_cosine', 'step']
+        >>> round(max(figure.data[0].y), 3)
+        0.01
+    """
     from neuro_divergent.reporting.figures.schedule import schedule_figure
 
     return _draw(schedule_figure(schedule, total_steps, steps_per_epoch=steps_per_epoch, lr=lr))
 
 
 def plot_comparison(comparison: Comparison) -> PlotlyFigure:
-    """Show what ``compare`` returned: the scores of models, with their spread over folds or cut-offs."""
+    """Show what ``compare`` returned: the scores of models, with their spread over folds or cut-offs.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, training=nd.TrainingConfig(max_steps=10))
+        >>> result = nd.cross_validate(forecaster, nd.datasets.air_passengers(), refit=False)
+        >>> figure = nd.plots.plot_comparison(nd.compare(result, "mae"))
+        >>> figure.layout.title.text, figure.layout.xaxis.title.text
+        ('Comparison of models', 'mae')
+    """
     from neuro_divergent.reporting.figures.comparison import comparison_figure
 
     return _draw(comparison_figure(comparison))
@@ -232,6 +310,14 @@ def plot_importance(source: Explanation | Any, kind: ImportanceKind = "variables
             ``position`` or both.
         kind: With an explanation: the weights of the ``"variables"``, or the ``"attention"`` to steps of the window.
         most: How many variables to show.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"variable": ["weather", "price"], "importance": [0.4, 2.5]})
+        >>> figure = nd.plots.plot_importance(table)
+        >>> list(figure.layout.yaxis.ticktext), list(figure.data[0].x)
+        (['price', 'weather'], [2.5, 0.4])
     """
     from neuro_divergent.reporting.figures import importance
 
@@ -247,6 +333,15 @@ def plot_architecture(source: Forecaster | str | os.PathLike[str] | Mapping[str,
     """Show the blocks of a network with their shapes and parameters.
 
     The source is a trained forecaster, the directory of a run, or what ``analyse_network`` returned.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=5))
+        >>> figure = nd.plots.plot_architecture(forecaster.fit(nd.datasets.air_passengers()))
+        >>> figure.layout.title.text, figure.layout.xaxis.title.text
+        ('Architecture', '% of the parameters')
+        >>> list(figure.data[0].x)
+        [0.0, 100.0]
     """
     from neuro_divergent.reporting.figures.architecture import architecture_figure
 
@@ -261,6 +356,16 @@ def plot_layers(source: Any, kind: LayerKind = "gradient") -> PlotlyFigure:
             returned; for the others also a table: ``step``, ``layer``, ``gradient``, ``weight`` and ``update``.
         kind: Norm of the ``"gradient"`` over training, ``"update"`` of a step relative to the weights, or the
             distribution of the ``"weights"``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> layers = pl.DataFrame({"step": [1, 1, 2, 2], "layer": ["encoder", "head"] * 2})
+        >>> layers = layers.with_columns(gradient=pl.Series([0.5, 0.8, 0.4, 0.7]), weight=1.0, update=0.01)
+        >>> nd.plots.plot_layers(layers).layout.title.text
+        'Gradient by layer'
+        >>> nd.plots.plot_layers(layers, "update").layout.title.text
+        'Change of each layer in a step'
     """
     from neuro_divergent.reporting.figures import layers
 
@@ -273,16 +378,25 @@ def plot_layers(source: Any, kind: LayerKind = "gradient") -> PlotlyFigure:
 
 
 def plot_learning_curve(curve: Any) -> PlotlyFigure:
-    """Show the error over growing training sizes, from what ``learning_curve`` returned or its table."""
+    """Show the error over growing training sizes, from what ``learning_curve`` returned or its table.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, input_size=12, training=nd.TrainingConfig(max_steps=10))
+        >>> curve = nd.learning_curve(forecaster, nd.datasets.air_passengers(), sizes=(0.5, 1.0), folds=2)
+        >>> figure = nd.plots.plot_learning_curve(curve)
+        >>> [trace.name for trace in figure.data if trace.name]
+        ['training', 'validation']
+    """
     from neuro_divergent.reporting.figures.learning_curve import learning_curve_figure
 
     return _draw(learning_curve_figure(curve))
 
 
 def _draw(figure: Figure) -> PlotlyFigure:
-    from neuro_divergent.reporting.plotly.figure import to_plotly
+    from neuro_divergent.reporting.plotly.notebook_figure import draw
 
-    return to_plotly(figure)
+    return draw(figure)
 
 
 def _of_run(tables: RunTables, name: str) -> PlotlyFigure:
@@ -310,7 +424,8 @@ def _is_forecaster(source: Any) -> bool:
 def _history_of(source: Any) -> Any:
     if (tables := _run_of(source)) is not None:
         return tables.history
-    return source.history if _is_forecaster(source) else source
+    source = getattr(source, "history", source)  # of a forecaster or a trainer
+    return source.frame() if hasattr(source, "frame") else source
 
 
 def _network_of(source: Any) -> Mapping[str, Any]:
@@ -350,23 +465,22 @@ def _backtest_of(source: Any, named: str | None, time: str | None) -> tuple[Any,
     return table, named, time or "ds"
 
 
-def _context_of(forecaster: Forecaster) -> Any:
+def _context_of(forecaster: ForecastModel) -> Any:
     from neuro_divergent.runs.context import context_of
 
-    task = forecaster.fitted.task
+    task = forecaster.task
     panel = forecaster.fitted.context if forecaster.panel is None else forecaster.panel
     return context_of(panel, horizon=task.horizon, history=task.history)
 
 
-def _predict(forecaster: Forecaster, levels: Sequence[float] | None) -> Any:
+def _predict(forecaster: ForecastModel, levels: Sequence[float] | None) -> Any:
     """Ask for forecasts, with the usual intervals where they can be given and none were named."""
     if levels is not None:
         return forecaster.predict(levels=levels)
+    with suppress(InputError):  # it cannot give all of them
+        return forecaster.predict(levels=_USUAL_LEVELS)
+    if forecaster.split is None:  # a loaded one has no window to try on
+        return forecaster.predict()
     from neuro_divergent.evaluation.levels import supported_levels
 
-    if forecaster.split is not None:
-        return forecaster.predict(levels=supported_levels(forecaster, forecaster.split.train, _USUAL_LEVELS)[0])
-    try:
-        return forecaster.predict(levels=_USUAL_LEVELS)
-    except InputError:  # a loaded one has no window to try on
-        return forecaster.predict()
+    return forecaster.predict(levels=supported_levels(forecaster, forecaster.split.train, _USUAL_LEVELS)[0])

@@ -92,10 +92,18 @@ def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
             yield event
 
 
-def read_events(run: Path, *kinds: str) -> list[dict[str, Any]]:
-    """Return all events of a run but the rows, or those of some kinds, such as ``"start"`` or ``"row"``, in order."""
+def read_events(run: str | Path, *kinds: str) -> list[dict[str, Any]]:
+    """Return all events of a run but the rows, or those of some kinds, such as ``"start"`` or ``"row"``, in order.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> _ = forecaster.fit(nd.datasets.air_passengers(), run="runs/flights")
+        >>> [(event["event"], event["step"]) for event in nd.runs.read_events("runs/flights", "start", "row", "end")]
+        [('start', 0), ('row', 10), ('row', 20), ('end', 20)]
+    """
     found: list[dict[str, Any]] = []
-    for block in EventFile(run / EVENTS).blocks():
+    for block in EventFile(Path(run) / EVENTS).blocks():
         lines = block.split(b"\n")
         if "row" not in kinds:
             lines = [line for line in lines if not line.startswith(ROW)]

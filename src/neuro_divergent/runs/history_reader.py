@@ -26,12 +26,23 @@ Piece = tuple[int, int]
 """How many rows there were when those after a step became void, and that step."""
 
 
-def read_history(run: Path) -> pl.DataFrame:
+def read_history(run: str | Path) -> pl.DataFrame:
     """Return the history of a run: the file written at its end if that is current, or the rows of its events.
 
     The columns are those of ``Forecaster.history``. An unreadable history is an empty one.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> training = nd.TrainingConfig(max_steps=30, validate_every=10)
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=training)
+        >>> _ = forecaster.fit(nd.datasets.air_passengers(), run="runs/flights")
+        >>> history = nd.runs.read_history("runs/flights")
+        >>> history.columns[:4], history["step"].to_list()
+        (['step', 'epoch', 'seconds', 'train_loss'], [10, 20, 30])
+        >>> history.equals(forecaster.history)
+        True
     """
-    kept, grown = run / HISTORY, run / EVENTS
+    kept, grown = Path(run) / HISTORY, Path(run) / EVENTS
     try:
         is_current = not grown.exists() or kept.stat().st_mtime_ns >= grown.stat().st_mtime_ns
         if is_current:

@@ -28,6 +28,7 @@ from neuro_divergent.runs.values import count, number, part, rows
 
 _BEST = "best.json"
 _FEDERATION = "federation.json"  # of a directory that has settings, a status and a model, and is no run
+_SEARCH, _LEADERBOARD = "auto.json", "leaderboard.json"  # of an automatic search, which writes the latter at its end
 QUARANTINE = "set-aside"
 REMOVED = "model_removed"
 """Field of the status of a finished run whose model was deleted to save room."""
@@ -82,7 +83,7 @@ class RunSummary:
         quiet: Seconds since the last sign of life, of a run that somebody holds.
         holder: Who holds it.
         time: When it last changed, in seconds since 1970.
-        model: Name of the architecture.
+        model: Name of the architecture, or ``auto`` for an automatic search.
         data: Where the table is.
         horizon: Steps to forecast.
         metric: Name of the result that decides about the best checkpoint.
@@ -118,6 +119,11 @@ class RunSummary:
     def name(self) -> str:
         """The name of its directory."""
         return self.path.resolve().name
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it is an automatic search for a model, which has no steps of its own."""
+        return _is_search(self.path)
 
     @property
     def is_healthy(self) -> bool:
@@ -159,18 +165,42 @@ def is_run(path: Path) -> bool:
     return _time_of(path / _FEDERATION) is None and any(_time_of(path / mark) is not None for mark in marks)
 
 
-def list_runs(root: Path, *, stale: float = STALE) -> list[RunSummary]:
-    """Describe the runs in a directory, the ones that changed last first."""
-    runs = [describe_run(Path(item.path), stale=stale) for item in _inside(root) if is_run(Path(item.path))]
+def _is_search(path: Path) -> bool:
+    return _time_of(path / _SEARCH) is not None
+
+
+def list_runs(root: str | Path, *, stale: float = STALE) -> list[RunSummary]:
+    """Describe the runs in a directory, the ones that changed last first.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, training=nd.TrainingConfig(max_steps=5))
+        >>> for name in ("first", "second"):
+        ...     _ = forecaster.fit(nd.datasets.air_passengers(), run=f"runs/{name}")
+        >>> [(run.name, run.state, run.model) for run in nd.runs.list_runs("runs")]
+        [('second', 'finished', 'nlinear'), ('first', 'finished', 'nlinear')]
+    """
+    runs = [describe_run(item.path, stale=stale) for item in _inside(Path(root)) if is_run(Path(item.path))]
     return sorted(runs, key=lambda run: run.time, reverse=True)
 
 
-def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
+def describe_run(path: str | Path, *, stale: float = STALE) -> RunSummary:
     """Describe the run in a directory.
 
     It counts as stalled after ``stale`` seconds without a heartbeat, or ten times as many while it does not beat yet
     (data is read) or no more (results are written).
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> _ = forecaster.fit(nd.datasets.air_passengers(), run="runs/flights")
+        >>> run = nd.runs.describe_run("runs/flights")
+        >>> run.name, run.state, run.step, run.model, run.horizon
+        ('flights', 'finished', 20, 'nlinear', 12)
+        >>> sorted(run.score)
+        ['mae', 'mase', 'part', 'skill']
     """
+    path = Path(path)
     files = _Files(path)
     who = holder(path / LOCK)
     status, beat, config, scores = files.json(STATUS), files.json(HEARTBEAT), files.toml(CONFIG), files.json(SCORES)
@@ -182,6 +212,8 @@ def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
     state = _state(status, has_model, STATUS in files.damaged)
     if quiet is not None:
         state = "stalled" if quiet > patience(stale, phase) else "running"
+    elif state == "finished" and _is_search(path) and _time_of(path / _LEADERBOARD) is None:
+        state = "interrupted"  # with the best model so far
     elif state == "finished" and has_model is None and status.get(REMOVED) is not True:
         state = "damaged"
         files.damaged.append(MODEL)
@@ -199,7 +231,7 @@ def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
         quiet=quiet,
         holder=who,
         time=max((moment for moment in seen if moment is not None), default=0.0),
-        model=_text(part(config, "model").get("name")),
+        model=_text(part(config, "model").get("name")) or ("auto" if _is_search(path) else None),
         data=_text(part(config, "data").get("path")),
         horizon=count(part(config, "task").get("horizon")),
         metric=_text(best.get("metric")),

@@ -20,7 +20,9 @@ def load_optuna(name: str = "optuna") -> Any:
     """
     is_new = "optuna" not in sys.modules
     try:
-        module = importlib.import_module(name)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="IProgress not found")  # of a package that Optuna loads
+            module = importlib.import_module(name)
     except ImportError:
         package, extra = name.partition(".")[0], "postgresql" if name == "psycopg" else "search"
         raise MissingDependencyError(

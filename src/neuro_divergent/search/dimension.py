@@ -60,9 +60,23 @@ class Range(Dimension):
     """Numbers from ``low`` to ``high``, both included.
 
     Attributes:
+        low: The smallest number.
+        high: The largest one.
         log: Whether to try them evenly on a logarithmic scale.
         step: Distance between two of them; unset, 1 for integers, and none for others.
         unit: ``"horizon"`` if both ends are multiples of the horizon, which is not known yet.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> width = nd.search.Range(32, 128, step=32)
+        >>> width.grid()
+        [32, 64, 96, 128]
+        >>> width.contains(48), width.nearest(48)
+        (False, 64)
+        >>> nd.search.Range(128, 32)
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: range: 128 to 32: the first number must be the smaller one.
     """
 
     low: float
@@ -178,7 +192,19 @@ class Range(Dimension):
 
 @dataclass(frozen=True)
 class Choices(Dimension):
-    """Some values without an order, plain ones: numbers, text, lists and tables."""
+    """Some values without an order, plain ones: numbers, text, lists and tables.
+
+    Attributes:
+        values: The values that are tried.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> scaler = nd.search.Choices(("standard", "robust", "none"))
+        >>> scaler.grid()
+        ['standard', 'robust', 'none']
+        >>> scaler.contains("minmax"), scaler.nearest("minmax")
+        (False, 'standard')
+    """
 
     values: tuple[Any, ...]
 
@@ -221,17 +247,42 @@ class Choices(Dimension):
 
 
 def log(low: float, high: float) -> Range:
-    """Return the numbers between two, to be tried evenly on a logarithmic scale; integers if both ends are."""
+    """Return the numbers between two, to be tried evenly on a logarithmic scale; integers if both ends are.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> [round(value, 5) for value in nd.search.log(1e-4, 1e-2).grid()]
+        [0.0001, 0.00032, 0.001, 0.00316, 0.01]
+        >>> nd.search.log(16, 256).grid()
+        [16, 32, 64, 128, 256]
+    """
     return Range(low, high, log=True)
 
 
 def uniform(low: float, high: float, step: float | None = None) -> Range:
-    """Return the numbers between two, both included, to be tried evenly; integers if both ends are."""
+    """Return the numbers between two, both included, to be tried evenly; integers if both ends are.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.search.uniform(0.0, 0.5, step=0.25).grid()
+        [0.0, 0.25, 0.5]
+        >>> nd.search.uniform(1, 4).grid()
+        [1, 2, 3, 4]
+    """
     return Range(low, high, step=step)
 
 
 def horizons(low: int, high: int) -> Range:
-    """Return multiples of the horizon, for ``task.input_size``."""
+    """Return multiples of the horizon, for ``task.input_size``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> history = nd.search.horizons(1, 4)
+        >>> str(history)
+        '1 to 4 horizons'
+        >>> str(history.scaled(24))
+        '24 to 96 in steps of 24'
+    """
     return Range(low, high, unit="horizon")
 
 

@@ -31,6 +31,15 @@ class Objective(Config):
         direction: Whether less is better, or more; unset, what is better for the metric.
         weight: How much it counts where one trial of a Pareto front is recommended; unset for all, the knee of the
             front is.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.search.Objective(name="mae").direction, nd.search.Objective(name="r2").direction
+        ('minimize', 'maximize')
+        >>> nd.search.Objective(name="coverage-80")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: coverage is best at a value in between; use an error such as ...
     """
 
     name: str

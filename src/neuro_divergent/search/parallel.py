@@ -10,6 +10,7 @@ from neuro_divergent.core.errors import InputError, WorkerDiedError
 from neuro_divergent.core.executor import Executor
 from neuro_divergent.core.threads import available_cores
 from neuro_divergent.search.limits import Limits
+from neuro_divergent.search.progress import watching
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
@@ -41,7 +42,10 @@ def run_workers(
     from neuro_divergent.evaluation.cross_validation.parallel import panel_pool
 
     _ = study.store  # the storage is created once, before workers open it
-    with panel_pool(_work, panel, jobs=count, threads=threads, executor=executor) as pool:
+    with (
+        watching(study, limits),
+        panel_pool(_work, panel, jobs=count, threads=threads, executor=executor) as pool,
+    ):
         ends = time.time() + deadline - time.monotonic()
         task = str(study.directory.resolve()), limits.to_dict(), ends, count
         done = 0

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from neuro_divergent.core.formatting import format_number
+from neuro_divergent.core.progress import Task, track
 
 if TYPE_CHECKING:
     from neuro_divergent.search.config import StudyConfig
     from neuro_divergent.search.limits import Limits
+    from neuro_divergent.search.study import Study
     from neuro_divergent.search.trial import Trial
+
+_SECONDS_BETWEEN = 1.0  # two looks at the trials of other processes
 
 
 def best_so_far(trials: Sequence[Trial], config: StudyConfig) -> list[float]:
@@ -34,3 +42,37 @@ def time_left(trials: Sequence[Trial], limits: Limits, jobs: int, deadline: floa
         missing = limits.trials - sum(trial.counts and trial.is_done for trial in trials)
         left.append(max(0, missing) * sum(done) / len(done) / max(jobs, 1))
     return min(left, default=None)
+
+
+def show_trials(shown: Task, trials: Sequence[Trial], config: StudyConfig) -> None:
+    """Say how many trials are done, and the best value so far."""
+    best = best_so_far(trials, config)
+    note = f"best {config.objectives[0].name} {format_number(best[-1])}" if best else ""
+    shown.update(sum(trial.is_done and trial.counts for trial in trials), note)
+
+
+@contextmanager
+def watching(study: Study, limits: Limits) -> Iterator[None]:
+    """Show the progress of a study that other processes work on inside the block, where progress was asked for."""
+    from neuro_divergent.search.study import Study as Opened
+
+    with track("Search", limits.trials, "trial") as shown:
+        if not shown.is_shown:
+            yield
+            return
+        ended = threading.Event()
+
+        def watch() -> None:
+            watched = Opened.load(study.directory)  # whose connections belong to this thread
+            while not ended.wait(_SECONDS_BETWEEN):
+                show_trials(shown, watched.trials, watched.config)
+            show_trials(shown, watched.trials, watched.config)
+            watched.close()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()

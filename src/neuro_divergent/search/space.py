@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.config import read_toml
 from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.search.dimension import Choices, Range, dimension_of, plain_value
 from neuro_divergent.search.parameter import Parameter, Point, component_name, parse_key
 
@@ -32,6 +33,16 @@ class Space:
 
     Raises:
         ConfigError: If a model or component has no such setting; the message names those that have it.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> space = nd.search.Space({"model": ["nlinear", "mlp"], "mlp.hidden_size": [16, 64]})
+        >>> list(space.grid())
+        [{'model': 'nlinear'}, {'model': 'mlp', 'model.hidden_size': 16}, {'model': 'mlp', 'model.hidden_size': 64}]
+        >>> nd.search.Space({"model": ["mlp"], "mlp.hiden_size": [16, 64]})
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: no model has a setting 'hiden_size'. Did you mean 'hidden_size'?
     """
 
     def __init__(self, settings: Mapping[str, Any] | Iterable[Parameter]) -> None:
@@ -121,7 +132,7 @@ class Space:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Space({len(self)} settings: {', '.join(item.key for item in self.parameters)})"
+        return f"Space({format_count(len(self), 'setting')}: {', '.join(item.key for item in self.parameters)})"
 
     def labels(self) -> dict[str, str]:
         """Return the name of each parameter for people, by key."""

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from neuro_divergent import __version__
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import ConfigError, DataError, InputError, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.executor import Executor
+from neuro_divergent.core.formatting import format_count, format_number
+from neuro_divergent.core.progress import following
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.core.storage.regular_file import read_json
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from neuro_divergent.workflow.outcome import Outcome
 
 STUDY, BEST, PLOTS = "study.json", "best", "plots"
+_MOST_SHOWN = 50  # trials in a notebook
 _FORMAT = 1
 _LIMIT = 16 << 20
 
@@ -60,6 +64,17 @@ class Study:
     Raises:
         InputError: If the directory exists.
         ConfigError: If a setting is not one of the forecaster, with those that have it, or cannot have a value.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, training=nd.TrainingConfig(max_steps=5))
+        >>> space = {"task.input_size": [12, 24], "training.optimizer.lr": nd.search.log(1e-4, 1e-1)}
+        >>> study = nd.search.Study(forecaster, "study", space, method="random")
+        >>> trials = study.run(nd.datasets.air_passengers(), trials=3).trials
+        >>> [(trial.number, trial.state, trial.origin) for trial in trials]
+        [(0, 'complete', 'defaults'), (1, 'complete', 'method'), (2, 'complete', 'method')]
+        >>> sorted(study.best.settings)
+        ['task.input_size', 'training.optimizer.lr']
     """
 
     def __init__(
@@ -137,6 +152,7 @@ class Study:
         threads: int | None = None,
         executor: Executor | None = None,
         vectorize: Vectorize | None = None,
+        progress: bool = False,
         **schema: Any,
     ) -> Self:
         """Run trials until a limit is reached.
@@ -160,6 +176,7 @@ class Study:
                 that does not look at results, if there is no pruner. ``"auto"``, which is the default of a new study,
                 where a short measurement shows that it is faster; ``True`` always, with an error where it is not
                 possible; ``False`` never, so that each has checkpoints of its own.
+            progress: Whether progress is shown, as inside of ``nd.show_progress()``.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``; of a new study.
         """
         given = {"trials": trials, "seconds": seconds, "target_value": target_value, "patience": patience}
@@ -172,7 +189,8 @@ class Study:
         panel = self._open(data, limits)
         from neuro_divergent.search.parallel import run_workers
 
-        run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline, executor=executor)
+        with following(progress):
+            run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline, executor=executor)
         return self
 
     def work(
@@ -224,6 +242,29 @@ class Study:
         """Close the connections to a database; they are opened again when they are needed."""
         if "store" in self.__dict__:
             self.store.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.directory)!r}, {self._summary()})"
+
+    def _repr_html_(self) -> str:
+        pairs: list[tuple[str, object]] = [("directory", self.directory), ("space", ", ".join(self.config.space))]
+        if not self.is_begun:
+            return html.card(type(self).__name__, self._summary(), html.facts(pairs))
+        best, goal, table = self.best, self.config.objectives[0].name, self.table
+        if best is not None:
+            settings = ", ".join(f"{name}={value}" for name, value in best.settings.items())
+            pairs.append((f"best, trial {best.number}", settings))
+        pairs.append((goal, html.sparkline(table[goal].drop_nulls().to_list(), f"{goal} of the trials")))
+        rows = html.details("trials", html.table(table.columns, table.rows(), most=_MOST_SHOWN))
+        return html.card(type(self).__name__, self._summary(), html.facts(pairs), rows)
+
+    def _summary(self) -> str:
+        """Return how far it is, and the best value, in a few words."""
+        if not self.is_begun:
+            return "not run yet: call run(data)"
+        trials, best, goal = self.trials, self.best, self.config.objectives[0].name
+        done = f"{sum(trial.is_done for trial in trials)} of {format_count(len(trials), 'trial')} done"
+        return done if best is None else f"{done}, best {goal} {format_number(best.values[goal])}"
 
     @property
     def is_begun(self) -> bool:
@@ -278,7 +319,7 @@ class Study:
         return importances(self)
 
     def plot(self, name: str = "convergence") -> PlotlyFigure:
-        """Return a plotly figure.
+        """Return a plotly figure; without plotly, one that a notebook shows as a static picture.
 
         Args:
             name: ``convergence``, ``importances``, ``parallel-coordinates``, ``pareto-front``, ``slice-<setting>``,
@@ -287,10 +328,10 @@ class Study:
         Raises:
             InputError: If there is no such figure, or not enough trials for it.
         """
-        from neuro_divergent.reporting.plotly.figure import to_plotly
+        from neuro_divergent.reporting.plotly.notebook_figure import draw
         from neuro_divergent.search.figures import StudyFigures
 
-        return to_plotly(StudyFigures(self).figure(name))
+        return draw(StudyFigures(self).figure(name))
 
     def write_plots(self) -> Path:
         """Draw all figures as SVG files in ``plots/`` of the study, and return that directory."""

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, NeuroDivergentError
+from neuro_divergent.core.progress import Task, track
 from neuro_divergent.search.config import StudyConfig
 from neuro_divergent.search.deadline import TIME_IS_UP
 from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.parameter import Point
+from neuro_divergent.search.progress import show_trials
 from neuro_divergent.search.proposer import Proposer
 from neuro_divergent.search.storage.claims import Claims
 from neuro_divergent.search.storage.trial_store import TrialStore
@@ -61,27 +63,32 @@ class Worker:
         claims = self._store.claims()
         deadline = limits.deadline() if deadline is None else deadline
         try:
-            while True:
-                if time.monotonic() >= deadline:
-                    return f"{limits.seconds or 0.0:g} seconds"
-                with claims.exclusive():
-                    trials = self._store.trials()
-                    taken = next((item for item in trials if not item.is_done and claims.try_claim(item.number)), None)
-                    reason = limits.reason(trials, self._config.objectives) or self._proposer.exhausted(trials)
-                    if taken is None and reason is None:
-                        _require_success(trials)
-                        taken = self._begin(claims)
-                    elif taken is not None:
-                        self._take_over(taken)
-                    group = [] if taken is None else [taken.number, *self._others(taken.number, limits, claims)]
-                if group:
-                    self._finish(group, claims)
-                elif all(item.is_done for item in trials):
-                    return str(reason)
-                else:
-                    time.sleep(_PAUSE)  # another worker runs the last trials, and may die
+            with track("Search", limits.trials, "trial") as shown:
+                return self._work(limits, deadline, claims, shown)
         finally:
             claims.close()
+
+    def _work(self, limits: Limits, deadline: float, claims: Claims, shown: Task) -> str:
+        while True:
+            if time.monotonic() >= deadline:
+                return f"{limits.seconds or 0.0:g} seconds"
+            with claims.exclusive():
+                trials = self._store.trials()
+                show_trials(shown, trials, self._config)
+                taken = next((item for item in trials if not item.is_done and claims.try_claim(item.number)), None)
+                reason = limits.reason(trials, self._config.objectives) or self._proposer.exhausted(trials)
+                if taken is None and reason is None:
+                    _require_success(trials)
+                    taken = self._begin(claims)
+                elif taken is not None:
+                    self._take_over(taken)
+                group = [] if taken is None else [taken.number, *self._others(taken.number, limits, claims)]
+            if group:
+                self._finish(group, claims)
+            elif all(item.is_done for item in trials):
+                return str(reason)
+            else:
+                time.sleep(_PAUSE)  # another worker runs the last trials, and may die
 
     def _begin(self, claims: Claims) -> Trial:
         """Begin a trial, with a point."""

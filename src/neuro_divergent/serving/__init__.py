@@ -4,6 +4,17 @@ A fitted model comes in; a file that holds one graph and its description comes o
 that file (``load``). Nothing outside of ``export/`` needs torch, and small requests are answered without polars.
 """
 
+from typing import Any
+
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_attached, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _attached(name)
+    except ModuleNotFoundError as error:
+        from neuro_divergent.core.packages import missing_extra
+
+        raise (missing_extra(error) or error) from None

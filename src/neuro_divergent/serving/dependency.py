@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from neuro_divergent.core.errors import MissingDependencyError
-
-_EXTRAS = {"onnx": "export", "onnxscript": "export"}
+from neuro_divergent.core import packages
 
 
 def load_package(name: str) -> Any:
@@ -16,12 +13,5 @@ def load_package(name: str) -> Any:
     Raises:
         MissingDependencyError: If it is not installed; the message names the extra.
     """
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        extra = _EXTRAS.get(package, "serving")
-        what = "exporting models needs" if extra == "export" else "serving models needs"
-        raise MissingDependencyError(
-            f'{what} the package {package}, which is not installed. Run: pip install "neuro-divergent[{extra}]"'
-        ) from None
+    extra = packages.extra_of(name) or "serving"
+    return packages.load_package(name, "exporting models needs" if extra == "export" else "serving models needs", extra)

@@ -70,11 +70,22 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         unknown_category: Policy for new categories, as in ``Schema``.
         encoding: How CSV files are written, as in ``Schema``; ``None`` for UTF-8.
         date_format: How times of CSV files are written, as in ``Schema``; ``None`` for ISO 8601.
+        reading: Other fields of ``Schema`` that say how tables are read, where they are not the usual ones.
         takes_series: Whether the graph has the input ``series``.
         requires_known_series: Whether series that were not in training are refused.
         series: Ids of training, for ``takes_series`` and ``joint``; empty for others.
         target_range: Lowest and highest target of training; ``None`` where it is not known.
         integer_valued: Whether quantiles are counts.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> made_by = {"package": "0.1.0", "kind": "Forecaster", "architecture": "nlinear", "digest": "1f3a"}
+        >>> columns = {"target": "y", "time": "ds", "time_type": "date", "frequency": "1mo"}
+        >>> described = nd.serving.Description(**made_by, **columns, horizon=12, input_size=36, quantiles=(0.1, 0.9))
+        >>> described.id is None, described.quantiles
+        (True, (0.1, 0.9))
+        >>> nd.serving.Description.from_json(described.to_json(), "model.onnx") == described
+        True
     """
 
     format: int = FORMAT
@@ -104,7 +115,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     short: str = "pad"
     unknown_category: str = "error"
     encoding: str | None = None
-    date_format: str | None = None
+    date_format: str | tuple[str, ...] | None = None
+    reading: dict[str, str | int | bool | tuple[str, ...]] = {}
     takes_series: bool = False
     requires_known_series: bool = False
     series: tuple[str | int, ...] = ()
@@ -113,7 +125,10 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def to_json(self) -> bytes:
         """Return it as JSON."""
-        return msgspec.json.encode(self)
+        values = msgspec.to_builtins(self)
+        if not self.reading:
+            del values["reading"]  # which earlier versions do not know
+        return msgspec.json.encode(values)
 
     @classmethod
     def from_json(cls, content: bytes | str, place: str) -> Description:

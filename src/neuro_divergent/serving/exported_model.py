@@ -42,6 +42,16 @@ def load(path: str | Path, *, threads: int = 1) -> ExportedModel:
         InputError: If there is no such file, or it is of another version of the model.
         UntrustedFileError: If it is not an exported model.
         MissingDependencyError: If onnxruntime is not installed.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> table = nd.datasets.air_passengers()
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, input_size=24, training=nd.TrainingConfig(max_steps=5))
+        >>> path = forecaster.fit(table).export("model.onnx", levels=[80])
+        >>> model = nd.serving.load(path)
+        >>> [answer] = model.forecast([{"id": "A", "end": "1960-12-01", "y": table["y"].to_list()}], levels=[80])
+        >>> answer.times[0], sorted(answer.values)
+        ('1961-01-01', ['forecast', 'hi-80', 'lo-80'])
     """
     file = Path(path)
     if file.suffix.lower() == ".onnx" and not file.is_dir():

@@ -144,7 +144,7 @@ def describe_schema(description: Description) -> Schema:
         role: tuple(feature.name for feature in getattr(description, role)) for role in ("past", "future", "static")
     }
     names = ("missing", "gaps", "short", "unknown_category", "encoding", "date_format")
-    policies = {name: getattr(description, name) for name in names}
+    policies = {name: getattr(description, name) for name in names} | description.reading
     return Schema(
         target=description.target,
         time=description.time,

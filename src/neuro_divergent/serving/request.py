@@ -24,6 +24,12 @@ class Series(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         past: Covariates known only in the past by name, as many values as ``y``.
         future: Covariates known ahead by name: as many values as ``y``, then one for each step to forecast.
         static: Covariates that are constant.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> series = nd.serving.Series(id="shop-1", end="2026-01-31", y=[5.0, None, 7.0])
+        >>> series.y, series.future
+        ([5.0, None, 7.0], {})
     """
 
     y: list[float | None]
@@ -42,6 +48,14 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         levels: Central intervals in percent.
         quantiles: Quantiles between 0 and 1.
         horizon: Steps; all that the model has by default.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import msgspec
+        >>> body = b'{"series": [{"id": "A", "end": "2026-01-31", "y": [5, null, 7]}], "levels": [80]}'
+        >>> request = msgspec.json.decode(body, type=nd.serving.Request)
+        >>> request.series[0].y, request.levels
+        ([5.0, None, 7.0], [80.0])
     """
 
     series: list[Series]

@@ -24,6 +24,13 @@ class Forecast:
         id: Name of the series, or ``None``.
         times: Times as ISO 8601 or integers; ``None`` where the end of the series was not given.
         values: The columns ``forecast``, ``lo-80``, ``hi-80``, ``q-0.1``, ... by name, one number for each step.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> forecast = nd.serving.Forecast("A", ["2026-02-01"], {"forecast": np.array([6.0]), "lo-80": np.array([4.5])})
+        >>> forecast.point.tolist(), sorted(forecast.values)
+        ([6.0], ['forecast', 'lo-80'])
     """
 
     id: str | int | None

@@ -23,6 +23,11 @@ class Average(CallbackConfig, Component):
     """Which weights of training are averaged, and how.
 
     Validation, early stopping and the trained model use the average; training itself continues with its own weights.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.TrainingConfig(average="ema").average.decay
+        0.999
     """
 
     registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.average")
@@ -48,6 +53,14 @@ class EMA(Average):
         decay: How much of the average an update keeps.
         warmup: Whether update ``n``, counted from 0, keeps no more than ``(1 + n) / (10 + n)``. Without it, the weights
             training began with still dominate after a few hundred steps.
+
+    Examples:
+        How much the newest weights count: most of all at first, and a thousandth in the end:
+
+        >>> import neuro_divergent as nd
+        >>> ema = nd.callbacks.EMA(decay=0.999)
+        >>> [round(ema.newest_weight(updates), 3) for updates in (0, 90, 100_000)]
+        [0.9, 0.09, 0.001]
     """
 
     from_start: ClassVar[bool] = True
@@ -74,6 +87,16 @@ class SWA(Average):
         every: Steps from one of the averaged weights to the next; ``"epoch"`` for one epoch, ``"auto"`` for one epoch
             or, where that is shorter, a tenth of the part of training that is averaged. The weights of the last step
             are always taken.
+
+    Examples:
+        Of a training of 100 steps every tenth in the last quarter is averaged, and all of those count the same:
+
+        >>> import neuro_divergent as nd
+        >>> swa, plan = nd.callbacks.SWA(start=0.75, every=10), nd.schedules.Plan(total_steps=100, steps_per_epoch=5)
+        >>> [step for step in range(1, 101) if swa.takes(step, plan)]
+        [80, 90, 100]
+        >>> [round(swa.newest_weight(updates), 2) for updates in (0, 1, 2)]
+        [1.0, 0.5, 0.33]
     """
 
     start: float = knob(0.75, low=0.5, high=0.9, ge=0, lt=1)

@@ -35,6 +35,16 @@ from neuro_divergent.training.strategy import StrategyConfig, is_shared
 from neuro_divergent.training.teacher_forcing import TeacherForcing
 
 _MANY_ITEMS = 4096
+_RATE = "it is set with the optimizer, such as optimizer=AdamW(lr=1e-3)."
+_PROGRESS = "nd.show_progress() shows progress, and fit(..., progress=True)."
+_ELSEWHERE = {  # what other libraries have among the settings of training
+    "lr": _RATE,
+    "learning_rate": _RATE,
+    "weight_decay": "it is set with the optimizer, such as optimizer=AdamW(weight_decay=1e-2).",
+    "patience": "it is set with early_stopping=EarlyStopping(patience=10).",
+    "verbose": _PROGRESS,
+    "progress": _PROGRESS,
+}
 Count = Annotated[int, Field(ge=1)]
 Strength = Annotated[float, Field(ge=0)]
 PrecisionName = Literal["float32", "float64", "bf16", "fp16"]
@@ -86,8 +96,8 @@ class TrainingConfig(Config):
         stop_file: File whose appearance ends training after the current step.
         shuffle: Whether windows are drawn in random order; else they come in order of time. ``"blocks"`` is a random
             order of blocks, and of windows within some of them, for panels on disk: where steps are too short to wait
-            for windows all over the disk, see docs/large-data.md. ``"auto"`` measures at the start of training whether
-            they are.
+            for windows all over the disk, see docs/guides/large-data.md. ``"auto"`` measures at the start of training
+            whether they are.
         drop_last: Whether the last batch of an epoch is left out when it is not full.
         prefetch: Batches a background thread keeps ready; for panels on a slow disk. On a fast one it takes as long as
             it saves (benchmarks/prefetch.py), so the default is 0.
@@ -98,9 +108,21 @@ class TrainingConfig(Config):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
         strategy: How processes that a launcher started together (``nd train --processes``, ``torchrun``) share the
             work: ``data_parallel``, which is the default, ``zero``, ``sharded`` or ``local_sgd`` (see
-            docs/distributed.md). Without effect in one process.
+            docs/guides/distributed.md). Without effect in one process.
         batch_size_scope: Whether ``batch_size`` is that of all processes together (``global``), which makes training
             independent of their number, or of each ``process``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(max_epochs=5, optimizer=nd.AdamW(lr=3e-4), schedule="one_cycle")
+        >>> config.total_steps(steps_per_epoch=40)
+        200
+        >>> nd.TrainingConfig.from_toml(config.to_toml()) == config
+        True
+        >>> nd.TrainingConfig(batchsize=64)
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: TrainingConfig: unknown setting 'batchsize'. Did you mean ...
     """
 
     max_epochs: Count | None = None
@@ -149,6 +171,9 @@ class TrainingConfig(Config):
         """Sort callbacks into their settings, take what is not given from a preset, and rename settings of old."""
         if not isinstance(values, dict):
             return values
+        for name in values:
+            if name in _ELSEWHERE and name not in cls.model_fields:
+                raise ValueError(f"TrainingConfig: there is no {name} here: {_ELSEWHERE[name]}")
         if values.get("callbacks"):
             values = {**values, **_sort_callbacks(values["callbacks"])}
         if "preset" in values:

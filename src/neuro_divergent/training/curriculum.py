@@ -26,6 +26,14 @@ class Curriculum(Component):
     Attributes:
         start: Fraction that counts at the beginning.
         over: Fraction of training after which all count; until then the fraction grows linearly.
+
+    Examples:
+        A quarter of 24 steps counts at the beginning, and all from the middle of training on:
+
+        >>> import neuro_divergent as nd
+        >>> curriculum = nd.training.HorizonGrowth(start=0.25, over=0.5)
+        >>> [curriculum.count(24, progress) for progress in (0.0, 0.25, 0.5, 1.0)]
+        [6, 15, 24, 24]
     """
 
     registry: ClassVar[Registry] = Registry("curriculum", "neuro_divergent.training.curriculum")
@@ -67,7 +75,17 @@ class Curriculum(Component):
 
 @register("horizon")
 class HorizonGrowth(Curriculum):
-    """Counts the first steps of the horizon (the second axis of the costs), at first few and in the end all."""
+    """Counts the first steps of the horizon (the second axis of the costs), at first few and in the end all.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> curriculum, cost = nd.training.HorizonGrowth(start=0.25, over=0.5), torch.ones(2, 4, 1)
+        >>> [curriculum.weigh(cost, cost, progress).flatten().tolist() for progress in (0.0, 0.25)]
+        [[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]]
+        >>> curriculum.weigh(cost, cost, 0.5) is None  # all count the same from here on
+        True
+    """
 
     start: float = knob(0.25, low=0.1, high=0.9, gt=0.0, le=1.0)
 
@@ -103,6 +121,15 @@ class EasyFirst(Curriculum):
     Attributes:
         by: What makes a window hard: its present mean ``loss``, or the ``roughness`` of its target: the mean square of
             its steps over its variance (von Neumann, 1941), 0 for a constant and 2 on average for noise.
+
+    Examples:
+        Half of the windows count at the beginning, those with the lowest cost:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> cost = torch.tensor([3.0, 1.0, 2.0, 9.0])
+        >>> nd.training.EasyFirst(start=0.5).weigh(cost, cost, progress=0.0).tolist()
+        [0.0, 1.0, 1.0, 0.0]
     """
 
     by: Literal["loss", "roughness"] = Field(default="loss")

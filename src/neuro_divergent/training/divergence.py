@@ -46,6 +46,19 @@ class Divergence(Config):
         patience: Steps left out in a row after which ``skip`` ends training too.
         rollbacks: How often ``rollback`` goes back before it ends training too.
         rate: What the learning rate is multiplied with each time.
+
+    Examples:
+        The error names the value that it began with:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> inputs, targets = torch.tensor([[1.0], [float("inf")]]), torch.zeros(2, 1)
+        >>> config = nd.TrainingConfig(divergence=nd.training.Divergence(policy="stop"), shuffle=False)
+        >>> try:
+        ...     nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config).fit((inputs, targets))
+        ... except nd.errors.DivergedError as error:
+        ...     print(str(error).partition(".")[0])
+        row 1 of the batch: inf in the inputs at step 1
     """
 
     policy: Policy = "stop"

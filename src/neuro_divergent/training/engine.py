@@ -13,10 +13,14 @@ from torch import Tensor, nn
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, DataError, DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
+from neuro_divergent.core.nested import num_rows
+from neuro_divergent.core.progress import following
 from neuro_divergent.core.seeding import random_state, seed_of, seeded, set_random_state
-from neuro_divergent.data.loader import Loader, Order, as_loader
+from neuro_divergent.data.loader import Loader, Order, as_loader, num_items
+from neuro_divergent.losses.base import Loss
 from neuro_divergent.training.callbacks.base import CallbackLike, as_callback
 from neuro_divergent.training.callbacks.callback_list import CallbackList
+from neuro_divergent.training.callbacks.progress import progress_callbacks
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
 from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import snapshot
@@ -27,7 +31,7 @@ from neuro_divergent.training.gradients.norm import gradient_norm
 from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
-from neuro_divergent.training.objective import LossFunction, Objective, Restore
+from neuro_divergent.training.objective import LossFunction, Objective, Restore, as_loss
 from neuro_divergent.training.order_choice import OrderChoice, step_seconds
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.process_clock import ProcessClock, ProcessSpeed
@@ -54,7 +58,7 @@ class Trainer:
 
     Args:
         module: Network to train, in place.
-        loss: One of our losses, or any function of output and target that returns a number.
+        loss: One of our losses or its name, or any function of output and target that returns a number.
         config: How to train.
         callbacks: What else to do at the events of training: callbacks, or configs that build them, such as
             ``EarlyStopping()``, ``EMA()`` or ``Checkpointing(directory=...)``. An early stopping or an average given
@@ -66,6 +70,16 @@ class Trainer:
         strategy: How processes share the work; unset, as ``config`` and the launcher say.
         gradient_transforms: What else is done to gradients before the weights change, after what ``config`` says. These
             are not part of the config, so they may hold tensors; to resume, pass the same ones again.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> config = nd.TrainingConfig(max_steps=150, optimizer=nd.AdamW(lr=0.1, weight_decay=0))
+        >>> trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config)
+        >>> inputs = torch.linspace(-1, 1, 64)[:, None]
+        >>> history = trainer.fit((inputs, 3 * inputs + 2))
+        >>> [round(parameter.item(), 1) for parameter in trainer.module.parameters()]
+        [3.0, 2.0]
     """
 
     optimizer: torch.optim.Optimizer
@@ -74,7 +88,7 @@ class Trainer:
     def __init__(
         self,
         module: nn.Module,
-        loss: LossFunction,
+        loss: LossFunction | str,
         config: TrainingConfig | None = None,
         *,
         callbacks: CallbackLike | Sequence[CallbackLike] = (),
@@ -84,13 +98,18 @@ class Trainer:
         strategy: Strategy | None = None,
         gradient_transforms: Sequence[GradientTransform] = (),
     ) -> None:
+        if not isinstance(module, nn.Module):
+            raise ConfigError(
+                f"module: {module!r} is no torch.nn.Module; pass an object of one, such as nn.Linear(4, 1)."
+            )
+        loss = as_loss(loss)
         self.module = module
         self.loss = loss
         own, others = split_callbacks(callbacks)
         config = config or TrainingConfig()
         self.config = config = config.replace(**own) if own else config
         self.callbacks = [as_callback(item) for item in others]
-        self.metrics = dict(metrics or {})
+        self.metrics = _checked_metrics(metrics)
         self.device = resolve_device(config.device)
         self.strategy: Strategy = strategy or find_strategy(config.strategy, self.device)
         self.objective = Objective(
@@ -125,12 +144,14 @@ class Trainer:
         *,
         resume: Mapping[str, Any] | Path | str | None = None,
         allow_changes: bool = False,
+        progress: bool = False,
     ) -> History:
         """Train until the end of the plan or until ``stop`` is called, and return the history.
 
         Args:
-            train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, an iterable of such batches with a
-                length (a list, a ``DataLoader``) or a loader.
+            train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, where inputs may be a dict or tuple
+                of tensors; a torch ``Dataset`` of such pairs; an iterable of such batches with a length (a list, a
+                ``DataLoader``); or a loader. The module is called with the inputs as one argument.
             validation: The same, or ``None`` for no validation and no early stopping.
             resume: What ``state_dict`` returned, a checkpoint, or a directory of checkpoints (or its address, such as
                 ``s3://...``), of which the latest that is not damaged is taken. Training goes on in the middle of the
@@ -138,6 +159,7 @@ class Trainer:
                 that was never interrupted. A plan that is longer now than it was then is fine; a schedule that depends
                 on the length goes on at the same step of the longer one.
             allow_changes: Whether other settings may differ from those of the checkpoint.
+            progress: Whether progress is shown, as inside of ``nd.show_progress()``.
 
         Raises:
             DivergedError: If a number is no longer finite and ``config.divergence`` does not help.
@@ -145,8 +167,7 @@ class Trainer:
             Interrupted: If ``interrupt`` was called.
         """
         config = self.config
-        items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
-        batch_size = config.batch_size_for(items)
+        batch_size = config.batch_size_for(num_items(train))
         order = Order(batch_size=batch_size, shuffle=config.shuffle, seed=config.seed, drop_last=config.drop_last)
         loader = self.strategy.shard(as_loader(train, order, self.device), config.seed)
         validation_loader: Loader | None = None
@@ -161,6 +182,11 @@ class Trainer:
             resume = self.strategy.broadcast(resume if self.strategy.rank == 0 else {})
         if resume is not None and not allow_changes and "config" in resume:
             require_same(TrainingConfig.from_dict(resume["config"]).to_dict(), config.to_dict())
+        if resume is None and self.plan.total_steps and self.is_over:
+            raise ConfigError(
+                f"this trainer has made all of its {self.state.step:,} steps. To train the module further, "
+                "make a new Trainer; pass resume=trainer.state_dict() and a larger max_steps to go on exactly."
+            )
         self._interruption = None
         self.strategy.place(self.module, self.device)
         loader = self.order_choice.started(
@@ -175,6 +201,7 @@ class Trainer:
             may_change=self.device.type == "cpu" and self.strategy.world_size == 1,
         )
         with (
+            following(progress),
             self.strategy.explaining(),
             explaining_memory(self, loader),
             seeded(seed_of(config.seed, self.strategy.rank)),
@@ -207,7 +234,14 @@ class Trainer:
         """End ``fit`` after the current step with ``Interrupted``, for a signal or a deadline; cancel validation."""
         self._interruption = self._interruption or name
 
-    def forward(self, batch: Any) -> Tensor:
+    def __repr__(self) -> str:
+        loss = (
+            self.loss.name if isinstance(self.loss, Loss) else getattr(self.loss, "__name__", type(self.loss).__name__)
+        )
+        state = f"step {self.state.step:,}" if self.state.step else "not trained"
+        return f"{type(self).__name__}({type(self.module).__name__}, {loss}, {state})"
+
+    def forward(self, batch: Any) -> Any:
         """Return the output of the module for a batch, in its current mode."""
         return self._train_step.forward(self.module, batch)[0]
 
@@ -341,7 +375,8 @@ class Trainer:
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
         callbacks = config.build_callbacks(self.callbacks, with_validation=with_validation)
-        self._callback_list = CallbackList([*unfreezers, *callbacks], is_main=self.strategy.rank == 0)
+        callbacks = [*unfreezers, *callbacks, *progress_callbacks()]
+        self._callback_list = CallbackList(callbacks, is_main=self.strategy.rank == 0)
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module, ever_trained)
         in_training = compiled(module) if config.compile else module
@@ -418,7 +453,7 @@ class Trainer:
             self._guard.overflowed(self.state.step + 1)
         for parameter in parameters:  # what zero_grad does, without its bookkeeping
             parameter.grad = None
-        rows = sum(len(batch[0]) for batch in batches)
+        rows = sum(num_rows(batch[0]) for batch in batches)
         self._advance(loss if is_healthy else None, norm, batches=len(batches), rows=rows)
 
     def _advance(self, loss: Tensor | float | None, norm: Tensor | float, *, batches: int, rows: int) -> None:
@@ -565,3 +600,15 @@ class Trainer:
 
     def _emit(self, event: str, *arguments: Any) -> None:
         self._callback_list.emit(self, event, *arguments)
+
+
+def _checked_metrics(metrics: Mapping[str, Measure] | None) -> dict[str, Measure]:
+    """Return functions by name, or raise."""
+    if metrics is None:
+        return {}
+    if not isinstance(metrics, Mapping) or not all(callable(measure) for measure in metrics.values()):
+        raise ConfigError(
+            "metrics: pass functions of output and batch by name, such as {'hits': hits}. Metrics that have names are "
+            "listed in the config: TrainingConfig(metrics=['accuracy'])."
+        )
+    return dict(metrics)

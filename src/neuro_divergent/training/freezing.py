@@ -24,6 +24,18 @@ class Freeze(Config):
     Attributes:
         pattern: Matches names of parameters, such as ``encoder.*``; ``*`` also stands for dots.
         until: Epoch, counted from 0, at whose beginning they start to be trained; ``None`` for never.
+
+    Examples:
+        A step moves the second layer only:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
+        >>> before = [parameter.item() for parameter in network.parameters()]
+        >>> config = nd.TrainingConfig(max_steps=1, freeze=nd.training.Freeze("0.*"))
+        >>> _ = nd.Trainer(network, nd.losses.MSE(), config).fit((torch.ones(4, 1), torch.full((4, 1), 9.0)))
+        >>> [parameter.item() == value for parameter, value in zip(network.parameters(), before)]
+        [True, True, False, False]
     """
 
     pattern: str = Field(min_length=1)

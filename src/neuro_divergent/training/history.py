@@ -10,7 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_count, format_duration, format_number
 from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.core.storage.strict_json import finite_or_none
 
@@ -21,6 +23,17 @@ class History:
     ``train_loss`` is the mean over the steps since the row before, and ``gradient_norm`` is the one of the last step,
     before clipping. ``waiting_share`` is the fraction of the time since then that went into waiting for batches or
     making them. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> data = torch.ones(8, 1), torch.ones(8, 1)
+        >>> config = nd.TrainingConfig(max_steps=20, log_every=5)
+        >>> history = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config).fit(data, validation=data)
+        >>> history.frame().select("step", "epoch").rows()
+        [(5, 4), (10, 9), (15, 14), (20, 19)]
+        >>> [row["step"] for row in history.rows if "validation_loss" in row]
+        [20]
     """
 
     _SCHEMA = {  # noqa: RUF012
@@ -39,6 +52,25 @@ class History:
         self.rows: list[dict[str, Any]] = []
         self._looked_at, self._columns = 0, dict.fromkeys(self._SCHEMA)
         self._began = time.perf_counter()
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return "History(no rows)"
+        last = self.rows[-1]
+        found = {name: last[name] for name in ("train_loss", "validation_loss") if last.get(name) is not None}
+        values = "".join(f", {name} {format_number(value)}" for name, value in found.items())
+        return f"History({format_count(len(self.rows), 'row')}, {format_count(last['step'], 'step')}{values})"
+
+    def _repr_html_(self) -> str:
+        shown = {name: [row[name] for row in self.rows if row.get(name) is not None] for name in self.columns}
+        pairs = [
+            (name, html.Html(f"{html.sparkline(values, name)} {html.text(values[0])} to {html.text(values[-1])}"))
+            for name, values in shown.items()
+            if values and name not in ("step", "epoch", "seconds", "samples_per_second", "waiting_share")
+        ]
+        last: dict[str, Any] = self.rows[-1] if self.rows else {"step": 0, "seconds": 0.0}
+        summary = f"{format_count(last['step'], 'step')} in {format_duration(last['seconds'])}"
+        return html.card("History", summary, html.facts(pairs))
 
     def start(self) -> None:
         """Set the clock to zero, or to where the last row left it."""

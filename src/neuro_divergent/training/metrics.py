@@ -76,6 +76,13 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
     Outputs with one axis more than the targets are scores of classes, of which the highest is the prediction. Others
     are the prediction itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single
     class are neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> scores = torch.tensor([[0.1, 0.9], [0.8, 0.2]])
+        >>> nd.training.accuracy(scores, torch.tensor([1, 1])).tolist()  # the second is predicted as class 0
+        [1.0, 0.0]
     """
     if output.ndim == target.ndim + 1 and output.shape[-1] > 1:
         return _agreement(align_outputs(output, target, output.shape[-1]).argmax(-1), target)

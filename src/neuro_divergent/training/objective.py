@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from neuro_divergent.core.errors import ConfigError, DataError
+from neuro_divergent.core.nested import map_tensors, num_rows
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.reduce import weighted_mean, weighted_sum
@@ -17,6 +18,23 @@ from neuro_divergent.training.strategy import Strategy
 
 Restore = Callable[[Tensor, Batch], Tensor]
 LossFunction = Loss | Callable[[Tensor, Tensor], Tensor]
+
+
+def as_loss(loss: object) -> LossFunction:
+    """Return a loss for one of ours, its name, or a function of output and target.
+
+    Raises:
+        ConfigError: If it is none of these.
+    """
+    if isinstance(loss, str):
+        return Loss.from_dict(loss)
+    if isinstance(loss, type):
+        raise ConfigError(f"loss: {loss.__name__} is a class; pass an object of it: {loss.__name__}().")
+    if not isinstance(loss, Loss) and not callable(loss):
+        raise ConfigError(
+            f"loss: {loss!r} is neither a loss, nor the name of one, nor a function of output and target."
+        )
+    return loss
 
 
 class Example(NamedTuple):
@@ -48,7 +66,7 @@ class Example(NamedTuple):
             return cls(inputs, target, _broadcast(rest[0], target) if rest else None, None)
         raise DataError(
             "a batch is a pair (inputs, targets), a triple with weights, or a Batch; got "
-            f"{type(batch).__name__}{f' of {len(batch)}' if isinstance(batch, (tuple, list)) else ''}."
+            f"{type(batch).__name__}{f' of {len(batch)}' if isinstance(batch, (tuple, list, dict)) else ''}."
         )
 
 
@@ -99,6 +117,15 @@ class Objective:
             forecast, target, batch = self._on_original_scale(forecast, target, batch)
         return self.count(metric.measure(forecast, target, batch), example)
 
+    def check_output(self, output: Any) -> Any:
+        """Return what a module gave that is no tensor; refuse it for a loss of ours, which would not understand it."""
+        if isinstance(self.loss, Loss):
+            raise ConfigError(
+                f"the module returned a {type(output).__name__}, and the loss {self.loss.name} needs one tensor. "
+                "Return that, or pass a function of output and target as the loss."
+            )
+        return output
+
     def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
         """Return the sum over what was observed, and the number of values."""
         if _stands_in(example):
@@ -116,7 +143,11 @@ class Objective:
         needs = "weights need" if has_weights else "a curriculum needs" if self.curriculum else None
         if needs:
             raise ConfigError(f"{needs} a loss that costs each target by itself: pass one of ours, such as MSE().")
-        return self.loss(output, example.target)
+        cost = self.loss(output, example.target)
+        if not isinstance(cost, Tensor) or cost.numel() != 1:
+            found = f"a tensor shaped {tuple(cost.shape)}" if isinstance(cost, Tensor) else type(cost).__name__
+            raise ConfigError(f"loss: the function returned {found}; return one number as a tensor, such as the mean.")
+        return cost
 
     def _weighed(self, output: Tensor, example: Example, progress: float | None) -> tuple[Tensor, Tensor | None]:
         """Return the cost of each target and how much it counts."""
@@ -159,11 +190,12 @@ class Objective:
 
 def select_rows(batch: Any, rows: slice | Tensor) -> Any:
     """Return some rows of a batch as a batch; what is no tensor with one entry per row stays as it is."""
-    present = batch[0].shape[0]
-    parts = [
-        item[rows] if isinstance(item, Tensor) and item.ndim and item.shape[0] == present else item for item in batch
-    ]
-    return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+    present = num_rows(batch[0])
+
+    def chosen(item: Tensor) -> Tensor:
+        return item[rows] if item.ndim and item.shape[0] == present else item
+
+    return map_tensors(chosen, batch if isinstance(batch, Batch) else tuple(batch))
 
 
 def _stands_in(example: Example) -> bool:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.instructions import require_usable
-from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.nested import map_tensors
 from neuro_divergent.training.config import PrecisionName
 
 _MIXED = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -63,8 +63,7 @@ class Precision:
         """Bring what a batch holds into the type of the weights; integers stay what they are."""
         if self.name != "float64":
             return batch
-        parts = [item.double() if isinstance(item, Tensor) and item.is_floating_point() else item for item in batch]
-        return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+        return map_tensors(lambda item: item.double() if item.is_floating_point() else item, batch)
 
     def forward(self) -> AbstractContextManager[Any]:
         """Compute in the short type inside the block, where there is one."""

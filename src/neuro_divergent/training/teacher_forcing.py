@@ -20,6 +20,12 @@ class TeacherForcing(Component):
 
     Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", NeurIPS 2015. The curves
     are theirs, written in the fraction of training done and scaled to run exactly from ``start`` to ``end``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(teacher_forcing={"name": "linear", "end": 0.2})
+        >>> [round(config.teacher_forcing.ratio(progress), 2) for progress in (0.0, 0.5, 1.0)]
+        [1.0, 0.6, 0.2]
     """
 
     registry: ClassVar[Registry] = Registry("teacher forcing", "neuro_divergent.training.teacher_forcing")
@@ -54,6 +60,11 @@ class ConstantForcing(TeacherForcing):
 
     Attributes:
         share: That ratio.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> [nd.training.ConstantForcing(share=0.5).ratio(progress) for progress in (0.0, 1.0)]
+        [0.5, 0.5]
     """
 
     share: float = knob(1.0, low=0.0, high=1.0, ge=0.0, le=1.0)
@@ -64,7 +75,13 @@ class ConstantForcing(TeacherForcing):
 
 @register("linear")
 class LinearForcing(_Decay):
-    """A ratio that changes evenly."""
+    """A ratio that changes evenly.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> [nd.training.LinearForcing().ratio(progress) for progress in (0.0, 0.25, 0.5, 1.0)]
+        [1.0, 0.75, 0.5, 0.0]
+    """
 
     def _left(self, progress: float) -> float:
         return 1 - progress
@@ -76,6 +93,11 @@ class ExponentialForcing(_Decay):
 
     Attributes:
         rate: How fast: the distance to where the curve tends is divided by ``exp(rate)`` over training.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> [round(nd.training.ExponentialForcing().ratio(progress), 3) for progress in (0.0, 0.25, 0.5, 1.0)]
+        [1.0, 0.282, 0.076, 0.0]
     """
 
     rate: float = Field(default=5.0, gt=0.0, le=100.0)
@@ -91,6 +113,11 @@ class InverseSigmoidForcing(_Decay):
 
     Attributes:
         steepness: How sudden the change is.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> [round(nd.training.InverseSigmoidForcing().ratio(progress), 3) for progress in (0.0, 0.25, 0.5, 0.75, 1.0)]
+        [1.0, 0.93, 0.5, 0.07, 0.0]
     """
 
     steepness: float = Field(default=10.0, gt=0.0, le=100.0)

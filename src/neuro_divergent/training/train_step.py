@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.nested import map_tensors, num_rows, tensors_in
 from neuro_divergent.core.seeding import seed_of, seeded
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.training.config import TrainingConfig
@@ -59,12 +60,14 @@ class TrainStep:
         self._named = {name: item for name, item in self._module.named_parameters() if item in trained}
         self._states = [transform.init_state(self._named) for transform in self._transforms]
 
-    def forward(self, module: Callable[..., Tensor], batch: Any) -> tuple[Tensor, Example]:
+    def forward(self, module: Callable[..., Any], batch: Any) -> tuple[Any, Example]:
         """Return the output for a batch, in the type of the weights, and the batch taken apart."""
         example = Example.of(self._precision.cast_batch(batch))
         with self._precision.forward():
-            output: Tensor = module(example.inputs)
-        return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output, example
+            output = module(example.inputs)
+        if not isinstance(output, Tensor):  # the loss is a function of the user, who knows what it is
+            return self._objective.check_output(map_tensors(_widened, output)), example
+        return _widened(output), example
 
     def differentiate(
         self, module: nn.Module, batches: list[Any], progress: float, *, is_shared: bool = True
@@ -125,11 +128,15 @@ class TrainStep:
     def _unit_of(self, batch: Any) -> float:
         """Return a power of two near the rows of a batch, on average over processes; the same in all steps."""
         if self._unit is None:
-            rows, processes = self._strategy.all_reduce(float(len(batch[0])), 1.0)
+            rows, processes = self._strategy.all_reduce(float(num_rows(batch[0])), 1.0)
             self._unit = 2.0 ** round(math.log2(max(rows / processes, 1.0)))
         return self._unit
 
     def threads(self, batch: Any) -> int:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""
         inputs = Example.of(batch).inputs
-        return network_threads(self._module, inputs.past_y if isinstance(inputs, Batch) else inputs)
+        return network_threads(self._module, inputs.past_y if isinstance(inputs, Batch) else next(tensors_in(inputs)))
+
+
+def _widened(output: Tensor) -> Tensor:
+    return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output

@@ -48,7 +48,8 @@ class Validation:
             for name, metric in self._metrics.items():
                 results.add(f"validation_{name}", *self._objective.measure(metric, output, example), metric.finish)
             for name, measure in self._measures.items():
-                results.add(f"validation_{name}", *self._objective.count(measure(output, batch), example))
+                measured = torch.as_tensor(measure(output, batch))
+                results.add(f"validation_{name}", *self._objective.count(measured, example))
             if not continues():
                 return None
         return results.means(self._strategy.all_reduce)

@@ -29,6 +29,16 @@ class DataParallel(StrategyConfig):
         bucket_view: Whether gradients lie in the buffers that are exchanged, which saves a copy of them.
         compression: Type in which gradients travel; ``fp16`` halves the bytes and rounds, for slow links.
         timeout: Seconds to wait for other processes before training ends with an error.
+
+    Examples:
+        ``nd train --processes 2`` and ``torchrun`` start the processes; in a single one the strategy has no effect:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> config = nd.TrainingConfig(max_steps=1, strategy=nd.distributed.DataParallel(compression="fp16"))
+        >>> trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config)
+        >>> trainer.strategy.rank, trainer.strategy.world_size
+        (0, 1)
     """
 
     static_graph: bool = False

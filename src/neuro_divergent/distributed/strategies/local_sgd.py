@@ -50,6 +50,14 @@ class LocalSGD(DataParallel):
         groups: Processes per group that averages more often, one after another by their numbers; ``"machine"`` for
             those of a machine, between which links are fast. Unset, there are no groups.
         group_every: Steps between two averagings within a group; ``every`` is a multiple of it.
+
+    Examples:
+        Eight processes average in pairs every 4 steps, and all together every 16:
+
+        >>> import neuro_divergent as nd
+        >>> strategy = nd.distributed.LocalSGD(every=16, groups=2, group_every=4)
+        >>> strategy.group_size(world_size=8)
+        2
     """
 
     every: Count = 8

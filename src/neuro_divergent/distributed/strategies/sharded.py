@@ -34,6 +34,12 @@ class Sharded(StrategyConfig):
             itself; all others are gathered together, for the whole of a forward pass. A network that uses weights of
             such an entry without calling it needs a larger number.
         timeout: Seconds to wait for other processes before training ends with an error.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(strategy=nd.distributed.Sharded(min_block=100_000), precision="bf16")
+        >>> config.to_dict()["strategy"]
+        {'name': 'sharded', 'min_block': 100000, 'timeout': 600.0}
     """
 
     min_block: int = Field(default=1_000_000, ge=1)

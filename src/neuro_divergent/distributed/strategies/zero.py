@@ -26,6 +26,16 @@ class ZeRO(DataParallel):
 
     It is our own and not torch's ``ZeroRedundancyOptimizer``: that one makes an optimizer out of a class and its
     arguments, so it cannot hold several that are joined or wrapped, and gathers its state by pickling.
+
+    Examples:
+        An optimizer that needs all weights at once is refused before anything starts:
+
+        >>> import neuro_divergent as nd
+        >>> try:
+        ...     nd.TrainingConfig(strategy=nd.distributed.ZeRO(), optimizer="prodigy")
+        ... except nd.errors.ConfigError as error:
+        ...     print(str(error).partition(",")[0])
+        strategy: zero: prodigy computes one number from all weights
     """
 
     def check(self, training: TrainingConfig) -> None:

@@ -12,8 +12,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.io.source import DEFAULT_ID, Backend, read_table
 from neuro_divergent.evaluation.baselines import NAMES
@@ -26,6 +28,7 @@ from neuro_divergent.evaluation.comparison.significance import (
     nemenyi,
 )
 from neuro_divergent.evaluation.cross_validation.forecast_values import history_for, id_column, native
+from neuro_divergent.evaluation.display import best_of, frame_html, read_frame
 from neuro_divergent.evaluation.scoring.formulas import METRICS
 from neuro_divergent.evaluation.scoring.requests import split_name
 from neuro_divergent.evaluation.scoring.score import score
@@ -41,8 +44,10 @@ class Comparison:
     """Scores of several models and tests of their differences; tables are of the same kind as the input.
 
     Attributes:
+        metric: Name of the metric that the models are compared by.
         reference: The model that the others are compared with.
         test: Where ``p_value`` in ``table`` comes from: ``diebold_mariano``, ``nemenyi`` or ``none``.
+        alpha: Probability of calling a difference significant that is none.
         table: A row per model, the best first: ``model``, ``score`` (over all values), ``std`` (of the scores of the
             folds, or of the cut-offs where there are no folds), ``skill`` (one minus its ratio to the score of
             the reference), ``rank`` (mean over the series), ``p_value`` (of being as good as the reference, adjusted
@@ -68,6 +73,20 @@ class Comparison:
     series: int
     cutoffs: int
     overlap: int
+
+    def __repr__(self) -> str:
+        frame = read_frame(self.table).rename({"score": self.metric})
+        return f"Comparison({format_count(frame.height, 'model')}, {best_of(frame, self.metric)})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.table}"
+
+    def _repr_html_(self) -> str:
+        test = "" if self.test == "none" else f"; p values of {self.test} against {self.reference}"
+        summary = f"{self.metric.upper()} of {self.series:,} series at {format_count(self.cutoffs, 'cut-off')}{test}"
+        pairs = read_frame(self.pairs)
+        shown = html.details(format_count(pairs.height, "pair"), frame_html(pairs)) if pairs.height else html.Html("")
+        return html.card("Comparison", summary, frame_html(self.table), shown)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; undefined ones are ``None``."""
@@ -118,10 +137,23 @@ def compare(
         season_length: With a table: rows in a season of ``train``.
         id: With a table: column of ids; unset, ``unique_id`` if it exists.
         time: With a table: column of times.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> days = list(range(1, 41))
+        >>> actual = [float(day % 7) for day in days]
+        >>> table = pl.DataFrame({"ds": days, "cutoff": [day - 1 for day in days], "step": 1, "actual": actual})
+        >>> table = table.with_columns(good=pl.col("actual") + 0.25, poor=pl.col("actual") + pl.col("ds") % 3 - 1.0)
+        >>> comparison = nd.compare(table, "mae", reference="poor")
+        >>> comparison.test, comparison.cutoffs
+        ('diebold_mariano', 40)
+        >>> comparison.table.select("model", "score", "significant").rows()
+        [('good', 0.25, True), ('poor', 0.65, None)]
     """
     if test not in get_args(Test):
         raise InputError(f"test: {test!r} must be one of {', '.join(get_args(Test))}.")
-    _require_error(metric)
+    check_error_metric(metric)
     scoring = {"models": None if models is None else list(models), "train": train, "season_length": season_length}
     table = _Table.of(forecasts, metric, id, time, scoring)
     names, scores = table.overall()
@@ -277,8 +309,8 @@ def _against(names: list[str], reference: str, test: str, by_cutoff: Floats, ove
     return p_values
 
 
-def _require_error(metric: str) -> None:
-    """Refuse metrics for which lower is not better."""
+def check_error_metric(metric: str) -> None:
+    """Refuse metrics that are not known, and those for which lower is not better."""
     base, _ = split_name(metric)
     if not METRICS[base].is_error:
         raise InputError(f"metric: lower is not better for {metric!r}; compare by an error, such as 'mae'.")

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
@@ -59,6 +60,16 @@ class Conformal(ModelWrapper[ForecastModel]):
         scaled: Whether errors are divided by the standard deviation of the history they were forecast from.
         symmetric: Whether both bounds are adjusted by the same amount; ``False`` suits skewed series.
         settings: The other fields of ``ConformalSettings``: ``around``, ``whole``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> conformal = nd.Conformal(forecaster, by="pooled").fit(nd.datasets.air_passengers())
+        >>> forecast = conformal.predict(levels=[50, 90])
+        >>> forecast.columns
+        ['unique_id', 'ds', 'forecast', 'lo-50', 'hi-50', 'lo-90', 'hi-90']
+        >>> (forecast["hi-90"] >= forecast["hi-50"]).all()
+        True
     """
 
     def __init__(
@@ -259,6 +270,12 @@ class Conformal(ModelWrapper[ForecastModel]):
         known = self._calibration
         state = "not calibrated" if known is None else f"calibrated on {len(known.scores):,} windows"
         return f"{type(self).__name__}({self.settings.method}, {state}, {self.forecaster!r})"
+
+    def _repr_html_(self) -> str:
+        known, shown = self._calibration, getattr(self.forecaster, "_repr_html_", None)
+        inside = html.text(repr(self.forecaster)) if shown is None else html.Html(shown())
+        state = "not calibrated: call calibrate()" if known is None else f"calibrated on {len(known.scores):,} windows"
+        return html.card(type(self).__name__, state, html.facts([("settings", self.settings)]), inside)
 
     def widths(self, levels: Sequence[float], ids: Sequence[Any]) -> Floats:
         """Return the widths of intervals of some series, ``(series, levels, sides, horizon)``.

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
@@ -25,9 +27,10 @@ from neuro_divergent.evaluation.cross_validation.forecast_values import (
     native,
     values_of,
 )
+from neuro_divergent.evaluation.display import best_of, frame_html, read_frame
 
 if TYPE_CHECKING:
-    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.protocol import ForecastModel
     from neuro_divergent.forecasting.task import Task
 
 _CUTOFFS = 10
@@ -46,6 +49,7 @@ class Backtest:
         windows: Number of forecasts, each of a complete horizon.
         seconds: Time of forecasting.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
+        panel: The data, as they were read.
         backend: Kind of the input table.
     """
 
@@ -59,9 +63,23 @@ class Backtest:
     panel: Panel
     backend: Backend
 
+    def __repr__(self) -> str:
+        return f"Backtest({self._summary()})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.note}\n{self.scores}"
+
+    def _repr_html_(self) -> str:
+        cutoffs = html.details("scores at each cut-off", frame_html(self.per_cutoff))
+        return html.card("Backtest", self._summary(), frame_html(self.scores), html.paragraph(self.note), cutoffs)
+
+    def _summary(self) -> str:
+        metric = next(name for name in read_frame(self.scores).columns if name not in ("model", "values"))
+        return f"{format_count(self.windows, 'window')}, {best_of(self.scores, metric)}"
+
 
 def backtest(
-    forecaster: Forecaster,
+    forecaster: ForecastModel,
     data: Any = None,
     *,
     cutoffs: int | None = None,
@@ -79,7 +97,7 @@ def backtest(
     ``cross_validate``.
 
     Args:
-        forecaster: A trained forecaster.
+        forecaster: A trained forecaster, or any other fitted model, such as a calibrated one.
         data: Series to forecast, with the columns that training had: new ones, or those of training continued; unset,
             the data of training.
         cutoffs: Cut-offs of each series; 10 if neither this nor ``last`` is given. Shorter series have fewer.
@@ -90,10 +108,21 @@ def backtest(
         quantiles: Quantiles to forecast, between 0 and 1.
         season_length: Rows in a season; unset, it follows from the frequency.
         baselines: Whether to include the naive baselines.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=6, test=24, training=nd.TrainingConfig(max_steps=20))
+        >>> result = nd.backtest(forecaster.fit(nd.datasets.air_passengers()), cutoffs=4)
+        >>> result.windows, result.forecasts["cutoff"].n_unique()
+        (4, 4)
+        >>> result.note
+        'None of these values were used in training.'
+        >>> result.scores.columns
+        ['model', 'values', 'mae', 'rmse', 'smape', 'mase']
     """
     require_counts(cutoffs=cutoffs, step=step, season_length=season_length)
     panel, backend = _data(forecaster, data)
-    windows = _windows(panel, forecaster.fitted.task, cutoffs, step, last)
+    windows = _windows(panel, forecaster.task, cutoffs, step, last)
     began = time.perf_counter()
     honest = forecaster if data is not None or _is_test(forecaster, windows) else forecaster.validated
     values = values_of(honest.forecast_windows(windows, levels, quantiles)).sort("series", "row", "step")
@@ -109,7 +138,7 @@ def backtest(
         scores=native(scores_of(frame, panel, models, metrics, season, None, values=values), backend),
         per_cutoff=native(scores_of(frame, panel, models, metrics, season, "cutoff", values=values), backend),
         note=_note_on_own(forecaster, values) if data is None else _note_on_other(forecaster, frame, panel),
-        windows=values.height // forecaster.fitted.task.horizon,
+        windows=values.height // forecaster.task.horizon,
         seconds=seconds,
         season_length=season,
         panel=panel,
@@ -117,7 +146,7 @@ def backtest(
     )
 
 
-def _data(forecaster: Forecaster, data: Any) -> tuple[Panel, Backend]:
+def _data(forecaster: ForecastModel, data: Any) -> tuple[Panel, Backend]:
     fitted = forecaster.fitted
     if data is None:
         if forecaster.panel is None:
@@ -141,13 +170,13 @@ def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, la
     return windows
 
 
-def _is_test(forecaster: Forecaster, windows: Windows) -> bool:
+def _is_test(forecaster: ForecastModel, windows: Windows) -> bool:
     """Whether windows of the data of training lie in the test part alone."""
     assert forecaster.split is not None
     return bool((windows.begins >= forecaster.split.test.begins).all()) and len(forecaster.split.test) > 0
 
 
-def _note_on_own(forecaster: Forecaster, values: pl.DataFrame) -> str:
+def _note_on_own(forecaster: ForecastModel, values: pl.DataFrame) -> str:
     """Say how many values lie in the training part of the data of training."""
     split = forecaster.split
     assert split is not None
@@ -161,7 +190,7 @@ def _note_on_own(forecaster: Forecaster, values: pl.DataFrame) -> str:
     return "None of these values were used in training."
 
 
-def _note_on_other(forecaster: Forecaster, frame: pl.DataFrame, panel: Panel) -> str:
+def _note_on_other(forecaster: ForecastModel, frame: pl.DataFrame, panel: Panel) -> str:
     """Say how many values lie at times within the data of training."""
     context, name = forecaster.fitted.context, id_column(panel)
     ends = context.frequency.time_at(context.starts, context.lengths - 1)

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.executor import Executor
+from neuro_divergent.core.formatting import format_count
+from neuro_divergent.core.progress import following, track
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
@@ -35,6 +38,7 @@ from neuro_divergent.evaluation.cross_validation.forecast_values import (
 )
 from neuro_divergent.evaluation.cross_validation.parallel import run_parallel
 from neuro_divergent.evaluation.cross_validation.store import FoldStore
+from neuro_divergent.evaluation.display import best_of, frame_html, read_frame
 from neuro_divergent.evaluation.scoring.score import score
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.function import as_splitter
@@ -60,6 +64,7 @@ class CrossValidation:
         per_fold: One row per model and fold.
         seconds: Time of training and forecasting of each forecaster, summed over its trainings.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
+        panel: The data, as they were read.
         backend: Kind of the input table.
     """
 
@@ -71,6 +76,22 @@ class CrossValidation:
     season_length: int
     panel: Panel
     backend: Backend
+
+    def __repr__(self) -> str:
+        return f"CrossValidation({self._summary()})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.scores}"
+
+    def _repr_html_(self) -> str:
+        folds = html.details("scores of each fold", frame_html(self.per_fold))
+        return html.card("CrossValidation", self._summary(), frame_html(self.scores), folds)
+
+    def _summary(self) -> str:
+        per_fold = read_frame(self.per_fold)
+        metric = next(name for name in per_fold.columns if name not in ("fold", "model", "values"))
+        folds, models = format_count(per_fold["fold"].n_unique(), "fold"), format_count(len(self.models), "model")
+        return f"{models}, {folds}, {best_of(self.scores, metric)}"
 
 
 def cross_validate(
@@ -86,7 +107,7 @@ def cross_validate(
     threads: int | None = None,
     executor: Executor | None = None,
     store: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     season_length: int | None = None,
     baselines: bool = True,
     **schema: Any,
@@ -116,7 +137,8 @@ def cross_validate(
         store: Directory in which finished folds are stored. A later call with the same data and settings reads them
             instead of computing them, however the earlier call ended. Functions among the settings are told apart by
             their names only.
-        progress: Called with the number of finished folds, of all folds, over all forecasters, and a text.
+        progress: Whether progress is shown, as inside of ``nd.show_progress()``; or a function that is called with the
+            number of finished folds, of all folds, over all forecasters, and a text.
         season_length: Rows in a season; unset, it follows from the frequency.
         baselines: Whether to include the naive baselines.
         schema: Fields of ``Schema``, as for ``fit``.
@@ -124,6 +146,17 @@ def cross_validate(
     Raises:
         InputError: If a forecaster would be tested on rows it was trained on.
         WorkerDiedError: If the system killed a worker process.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> training = nd.TrainingConfig(max_steps=10)
+        >>> models = {name: nd.Forecaster(name, horizon=6, training=training) for name in ("nlinear", "dlinear")}
+        >>> splitter = nd.splitters.TimeSeriesSplit(n_splits=2, test_size=6)
+        >>> result = nd.cross_validate(models, nd.datasets.air_passengers(), splitter, refit=False)
+        >>> result.scores["model"].to_list()
+        ['nlinear', 'dlinear', 'last value', 'seasonal naive', 'drift']
+        >>> result.per_fold.height, result.forecasts.height
+        (10, 12)
     """
     templates, single = _by_name(forecasters)
     horizon = _common_horizon(templates)
@@ -139,12 +172,19 @@ def cross_validate(
     ]
     results: dict[str, list[FoldResult]] = {model: [] for model in templates}
     done = 0
-    with closing(_results(tasks, panel, jobs, threads, executor, store)) as finished:
+    total = len(folds) * len(templates)
+    with (
+        following(progress) as report,
+        track("Cross-validation", total, "fold") as shown,
+        closing(_results(tasks, panel, jobs, threads, executor, store)) as finished,
+    ):
         for task, found in finished:
             results[task.model] += found
             done += len(found)
-            if progress is not None:
-                progress(done, len(folds) * len(templates), f"{task.model}, fold {found[-1].fold + 1}")
+            latest = f"{task.model}, fold {found[-1].fold + 1}"
+            shown.update(done, f"{latest} done" if done < total else "")
+            if report is not None:
+                report(done, total, latest)
     season = panel.frequency.season_length if season_length is None else season_length
     values = _combined({None if single else model: found for model, found in results.items()})
     frame = name_rows(values.drop("fold"), panel)

@@ -31,6 +31,7 @@ class Leaderboard:
     """Results of a leaderboard.
 
     Attributes:
+        preset: What was compared: the data set, and how it is split.
         table: A row per model and baseline, the best first: ``model``, ``values``, the metrics (``owa`` where the data
             set has the reference forecasts) and the ``seconds`` of training and forecasting.
         comparison: Comparison of the models, with significance tests.
@@ -70,6 +71,18 @@ def run_leaderboard(
         jobs: Number of worker processes.
         store: Directory in which results of finished models are stored, from which an interrupted run resumes.
         progress: Called as by ``cross_validate``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> from neuro_divergent.evaluation.leaderboard.preset import Preset
+        >>> nd.datasets.air_passengers().write_parquet("flights.parquet")
+        >>> sizes = {"horizon": 6, "input_size": 24, "season_length": 12, "test": 12, "validation": 12}
+        >>> preset = Preset(name="flights", title="Airline passengers", files=("flights.parquet",), **sizes)
+        >>> board = nd.evaluation.run_leaderboard(preset, ".", ["nlinear"], settings={"max_steps": 5})
+        >>> sorted(board.table["model"])
+        ['drift', 'last value', 'nlinear', 'seasonal naive']
+        >>> board.table.columns
+        ['model', 'values', 'mae', 'smape', 'mase', 'seconds']
     """
     table = preset.load(Path(data))
     forecasters = models if isinstance(models, Mapping) else _forecasters(preset, models, training, settings or {})

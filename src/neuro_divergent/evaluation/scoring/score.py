@@ -68,6 +68,16 @@ def score(
     Returns:
         A frame of the same kind as the input, with a row for each group and model: the columns of ``by``, ``model``,
         ``values`` and one column for each metric, null where it is undefined.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"ds": [1, 2, 3, 4], "actual": [10.0, 12.0, 14.0, 12.0]})
+        >>> table = table.with_columns(mean=12.0, last=pl.Series([10.0, 10.0, 12.0, 14.0]))
+        >>> nd.score(table, metrics=["mae", "bias"]).rows()
+        [('mean', 4, 1.0, 0.0), ('last', 4, 1.5, -0.5)]
+        >>> nd.score(table, metrics="skill-mae", reference="mean", models="last")["skill-mae"].to_list()
+        [-0.5]
     """
     if aggregate not in ("mean", "series"):
         raise InputError(f"aggregate: {aggregate!r} must be 'mean' or 'series'.")

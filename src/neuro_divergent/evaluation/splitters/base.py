@@ -30,6 +30,13 @@ class Splitter(Component):
 
     ``spans`` and ``draw`` show the folds. They take a panel or whatever ``fit`` takes, with the names of the columns as
     keywords. ``neuro_divergent.plots.plot_folds`` plots them.
+
+    Examples:
+        A name, or a table as in a TOML file, stands for a splitter wherever one is expected:
+
+        >>> import neuro_divergent as nd
+        >>> nd.splitters.Splitter.from_dict({"name": "time_series", "n_splits": 3, "test_size": 12}).n_splits
+        3
     """
 
     registry: ClassVar[Registry] = Registry("splitter", "neuro_divergent.evaluation.splitters")

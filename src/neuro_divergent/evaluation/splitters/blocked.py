@@ -48,6 +48,16 @@ class BlockedSplit(Splitter):
             cover later rows, overlap with the block, or are overlapped by those of the block.
         embargo: Rows after the block, and after its purge, that are not trained on.
         seed: Seed of groups that are drawn at random.
+
+    Examples:
+        Five folds of ten rows; the third holds out rows 4 and 5 and trains on both sides, but for the row after them:
+
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"ds": range(10), "y": range(10)})
+        >>> spans = nd.splitters.BlockedSplit(blocks=5, embargo=1).spans(table).filter(fold=2)
+        >>> spans.select("role", "begin", "end").rows()
+        [('train', 0, 4), ('test', 4, 6), ('embargo', 6, 7), ('train', 7, 10)]
     """
 
     blocks: int = Field(default=5, ge=2, le=100_000)

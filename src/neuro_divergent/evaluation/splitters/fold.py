@@ -29,9 +29,22 @@ class Fold:
         train_series: The series of each training segment.
         train_begins: First row of each.
         train_ends: Row after the last one of each.
-        test_series: The series of each test segment; ``test_begins`` and ``test_ends`` go with it.
+        test_series: The series of each test segment.
+        test_begins: First row of each.
+        test_ends: Row after the last one of each.
         gap: Rows between training and test that are in neither; for display only, as is ``embargo``.
         embargo: Rows after a test segment that are not trained on.
+
+    Examples:
+        One series, trained on before and after the rows that are tested:
+
+        >>> import neuro_divergent as nd
+        >>> fold = nd.splitters.Fold(
+        ...     0, train_series=[0, 0], train_begins=[0, 7], train_ends=[4, 10],
+        ...     test_series=[0], test_begins=[4], test_ends=[6],
+        ... )
+        >>> fold.training_rows, fold.test_rows
+        (7, 2)
     """
 
     number: int

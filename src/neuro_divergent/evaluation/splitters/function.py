@@ -29,6 +29,14 @@ class SplitFunction(Splitter):
     Attributes:
         function: Takes the ``Panel`` and returns (or yields) folds. Each is a ``Fold`` or a pair of arrays, the rows to
             train on and the rows to test: one ``True`` or ``False`` for each row of the panel, or the numbers of rows.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"ds": range(10), "y": range(10)})
+        >>> halves = nd.splitters.SplitFunction(lambda panel: [(range(5), range(5, 10))])
+        >>> halves.spans(table).select("fold", "role", "begin", "end").rows()
+        [(0, 'train', 0, 5), (0, 'test', 5, 10)]
     """
 
     function: UserFunction = ""

@@ -58,6 +58,16 @@ class TimeSeriesSplit(Splitter):
         min_train_size: Training rows that a series must have in a fold, after all of the above.
         align: Count back from the end of each series, or from the last time of the panel so that all series have the
             same cut-offs.
+
+    Examples:
+        Two folds of ten rows; each trains on all rows before its test rows:
+
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"ds": range(10), "y": range(10)})
+        >>> spans = nd.splitters.TimeSeriesSplit(n_splits=2, test_size=2).spans(table)
+        >>> spans.select("fold", "role", "begin", "end").rows()
+        [(0, 'train', 0, 6), (0, 'test', 6, 8), (1, 'train', 0, 8), (1, 'test', 8, 10)]
     """
 
     n_splits: int = Field(default=5, ge=1, le=10_000)

@@ -31,6 +31,13 @@ class Aggregation(Component):
             the clients.
         is_mean: Whether the direction is the mean of the updates, so that it can be made private.
         has_client_state: Whether clients keep something from round to round.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.federated.Aggregation.registry.names()[:3]
+        ['fedadagrad', 'fedadam', 'fedavg']
+        >>> nd.federated.Aggregation.from_dict({"name": "trimmed_mean", "fraction": 0.1})
+        TrimmedMean(fraction=0.1)
     """
 
     registry: ClassVar[Registry] = Registry("aggregation", "neuro_divergent.federated.aggregation")

@@ -19,6 +19,17 @@ class FedAdagrad(Adaptive):
 
     Attributes:
         beta1: Decay of the mean of past updates; 0 in the paper.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> rule, weights, moves = nd.federated.FedAdagrad(lr=0.1), torch.zeros(1), [0.0]
+        >>> state = rule.init_state(weights)
+        >>> for _ in range(4):
+        ...     weights, state = rule.step(weights, torch.ones(1), state)
+        ...     moves.append(round(weights.item(), 2))
+        >>> moves
+        [0.0, 0.1, 0.17, 0.23, 0.28]
     """
 
     beta1: float = Field(default=0.0, ge=0, lt=1)

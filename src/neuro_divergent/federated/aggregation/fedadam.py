@@ -19,6 +19,14 @@ class FedAdam(Adaptive):
 
     Attributes:
         beta2: Decay of the mean of squared updates.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> rule, start = nd.federated.FedAdam(lr=0.01), torch.zeros(2)
+        >>> weights, state = rule.step(start, torch.tensor([1.0, 100.0]), rule.init_state(start))
+        >>> [round(value, 3) for value in weights.tolist()]
+        [0.01, 0.01]
     """
 
     beta2: float = Field(default=0.99, ge=0, lt=1)

@@ -17,6 +17,13 @@ class FedBN(Aggregation):
 
     Gains, shifts and running statistics of these layers never leave a client. A client that joins later starts with
     those of the new network.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.BatchNorm1d(2))
+        >>> sorted(nd.federated.FedBN().local_names(network))
+        ['1.bias', '1.num_batches_tracked', '1.running_mean', '1.running_var', '1.weight']
     """
 
     has_client_state: ClassVar[bool] = True

@@ -25,6 +25,15 @@ class FedProx(Aggregation):
 
     Attributes:
         mu: Strength of the pull towards the weights that the round started from; 0 is federated averaging.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> forecaster = nd.Forecaster("nlinear", horizon=7, input_size=14)
+        >>> federation = nd.federated.Federation(forecaster, aggregation=nd.federated.FedProx(mu=0.1))
+        >>> federation.settings.aggregation
+        FedProx(mu=0.1)
+        >>> nd.federated.FederationSettings(aggregation="fedprox").aggregation.mu
+        0.01
     """
 
     mu: float = Field(default=0.01, ge=0)

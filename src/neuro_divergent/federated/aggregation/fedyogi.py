@@ -19,6 +19,15 @@ class FedYogi(Adaptive):
 
     Attributes:
         beta2: Decay of the running size.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> before, squares = torch.tensor([1.0]), torch.tensor([1e-4])
+        >>> nd.federated.FedAdam(beta2=0.9).second_moment(before, squares).item() < 0.901
+        True
+        >>> round(nd.federated.FedYogi(beta2=0.9).second_moment(before, squares).item(), 5)
+        0.99999
     """
 
     beta2: float = Field(default=0.99, ge=0, lt=1)

@@ -22,6 +22,16 @@ class Krum(Aggregation):
 
     Attributes:
         fraction: Fraction of the clients that may be hostile, below a half.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> updates, sizes = torch.tensor([[1.0], [1.2], [1.1], [1000.0]]), torch.full((4,), 0.25)
+        >>> rule = nd.federated.Krum(fraction=0.25)
+        >>> rule.hostile(len(updates))
+        1
+        >>> round(rule.combine(updates, sizes).item(), 1)
+        1.0
     """
 
     is_mean: ClassVar[bool] = False

@@ -16,6 +16,15 @@ class Median(Aggregation):
     """Takes the median of the updates in each coordinate (Yin et al., 2018); clients count equally.
 
     It withstands fewer than half of the clients sending anything at all.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> updates, sizes = torch.tensor([[1.0], [1.2], [0.9], [1000.0]]), torch.full((4,), 0.25)
+        >>> round(nd.federated.Median().combine(updates, sizes).item(), 2)
+        1.1
+        >>> round(nd.federated.FedAvg().combine(updates, sizes).item())
+        251
     """
 
     is_mean: ClassVar[bool] = False

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 @register("multi_krum")
 class MultiKrum(Krum):
-    """Takes the mean of the ``clients - hostile`` updates with the best scores of Krum (Blanchard et al., 2017)."""
+    """Takes the mean of the ``clients - hostile`` updates with the best scores of Krum (Blanchard et al., 2017).
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> updates, sizes = torch.tensor([[1.0], [1.2], [1.1], [1000.0]]), torch.full((4,), 0.25)
+        >>> round(nd.federated.MultiKrum(fraction=0.25).combine(updates, sizes).item(), 2)
+        1.1
+    """
 
     def combine(self, deltas: Tensor, weights: Tensor) -> Tensor:
         count = len(deltas)

@@ -26,6 +26,18 @@ class Scaffold(Aggregation):
     Every client keeps a mean of its own gradients, and the server one of all clients; each step of a client is
     corrected by their difference. The mean of a round is the change of weights over steps and learning rate (option II
     of the paper), which is a mean of gradients for plain SGD only. Every client counts equally.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plain = nd.TrainingConfig(optimizer=nd.optimizers.SGD(lr=0.05, momentum=0))
+        >>> forecaster = nd.Forecaster("nlinear", horizon=12, input_size=24, training=plain)
+        >>> nd.federated.Federation(forecaster, aggregation=nd.federated.Scaffold()).settings.aggregation
+        Scaffold()
+        >>> adam = nd.Forecaster("nlinear", horizon=12, input_size=24)
+        >>> nd.federated.Federation(adam, aggregation="scaffold")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: aggregation: scaffold needs plain SGD on the clients, without ...
     """
 
     is_mean: ClassVar[bool] = False  # clients send more than the update, so that a bound on its norm proves nothing
@@ -53,8 +65,8 @@ class Scaffold(Aggregation):
         if settings["name"] != "sgd" or settings.get("momentum") or settings.get("weight_decay"):
             raise ConfigError(
                 "aggregation: scaffold needs plain SGD on the clients, without momentum and weight decay: its control "
-                "variates are means of gradients. Set training.optimizer to nd.optimizers.SGD(lr=...), or choose "
-                '"fedprox".'
+                "variates are means of gradients. Set training.optimizer to nd.optimizers.SGD(lr=..., momentum=0), or "
+                'choose "fedprox".'
             )
 
     def transforms(

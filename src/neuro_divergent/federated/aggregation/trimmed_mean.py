@@ -22,6 +22,13 @@ class TrimmedMean(Aggregation):
 
     Attributes:
         fraction: Fraction that is left out at each end: at least that of the clients that may be hostile.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> updates, sizes = torch.tensor([[1.0], [1.2], [0.9], [1000.0]]), torch.full((4,), 0.25)
+        >>> round(nd.federated.TrimmedMean(fraction=0.25).combine(updates, sizes).item(), 2)
+        1.1
     """
 
     is_mean: ClassVar[bool] = False

@@ -11,6 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.core.progress import following
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.ensemble.artifact import EnsembleParts, pack_ensemble, unpack_ensemble
@@ -58,6 +59,15 @@ class Ensemble(PredictingModel[FittedEnsemble]):
 
     Raises:
         ConfigError: If the members cannot be combined that way.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> one = nd.Forecaster("nlinear", horizon=12, training=nd.TrainingConfig(max_steps=20))
+        >>> ensemble = nd.Ensemble.seeds(one, 3, combine="median").fit(nd.datasets.air_passengers())
+        >>> [member.training.seed for member in ensemble.members]
+        [1, 2, 3]
+        >>> ensemble.predict(levels=[80]).columns
+        ['unique_id', 'ds', 'forecast', 'lo-80', 'hi-80']
     """
 
     def __init__(
@@ -139,6 +149,7 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         vectorize: Vectorize = "auto",
+        progress: bool = False,
         **schema: Any,
     ) -> Self:
         """Train the members, then fit weights and intervals of the whole.
@@ -155,6 +166,7 @@ class Ensemble(PredictingModel[FittedEnsemble]):
                 them, which gives the same weights up to rounding: ``"auto"`` where a short measurement shows that it is
                 faster; ``True`` always, with an error where it is not possible; ``False`` one after the other, as in a
                 run directory and with callbacks.
+            progress: Whether progress is shown, as inside of ``nd.show_progress()``.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
@@ -172,7 +184,8 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         if place is not None:
             path = str(data) if isinstance(data, (str, Path)) else None
             place.begin(self._plan(path, panel.schema, checkpoints), panel, training.initials)
-        self._train(training, panel, data, callbacks)
+        with following(progress):
+            self._train(training, panel, data, callbacks)
         return self
 
     @classmethod
@@ -265,6 +278,11 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         name, settings = self.architecture.name, f"combine={self.combine}, {describe_task(self.task)}"
         state = self.members[0].fitted.summary(self.num_parameters) if self.is_fitted else "not fitted"
         return f"{type(self).__name__}({name}, {settings}, {state})"
+
+    def _repr_html_(self) -> str:
+        from neuro_divergent.forecasting.display import ensemble_html
+
+        return ensemble_html(self)
 
     @property
     def is_fitted(self) -> bool:

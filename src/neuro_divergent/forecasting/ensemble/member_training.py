@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.progress import track
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.forecasting.ensemble.run import EnsembleRun
@@ -61,10 +62,13 @@ class MemberTraining:
         """Return the trained members; the callbacks receive the events of each training."""
         left = self._fit_vectorized(panel, callbacks)
         if not self.takes_snapshots:
-            return tuple(
-                self._train(number, panel, callbacks) if any(forecaster is other for other in left) else forecaster
-                for number, forecaster in enumerate(self.forecasters)
-            )
+            members = []
+            with track("Ensemble", len(self.forecasters), "member") as shown:
+                for number, forecaster in enumerate(self.forecasters):
+                    is_left = any(forecaster is other for other in left)
+                    members.append(self._train(number, panel, callbacks) if is_left else forecaster)
+                    shown.update(number + 1)
+            return tuple(members)
         schedule = self.forecasters[0].training.schedule
         assert isinstance(schedule, Chain)
         snapshots = Snapshots(schedule, None if self.place is None else self.place.snapshots)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from neuro_divergent.core.arrays import Array, Floats, Ints
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import DataError, check_choice
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.io.table import Table, describe
+
+Gaps = Literal["error", "zero"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,19 @@ class Hierarchy:
         nodes: All series, in the order of the rows of ``summing``.
         bottom: The series that are no sums, in the order of its columns.
         summing: The matrix ``S``, ``(nodes, bottom)``: a node is that sum of bottom series.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> shops = pl.DataFrame({"unique_id": ["a", "b", "c"], "state": ["ohio", "ohio", "iowa"]})
+        >>> hierarchy = nd.Hierarchy.from_columns(shops, ["state"])
+        >>> hierarchy.nodes
+        ('total', 'ohio', 'iowa', 'a', 'b', 'c')
+        >>> hierarchy.summing[:3].tolist()
+        [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        >>> sales = pl.DataFrame({"unique_id": ["a", "b", "c"], "ds": [1, 1, 1], "y": [5.0, 3.0, 2.0]})
+        >>> hierarchy.aggregate_table(sales)["y"].to_list()
+        [10.0, 8.0, 2.0, 5.0, 3.0, 2.0]
     """
 
     nodes: tuple[str, ...]
@@ -175,6 +190,7 @@ class Hierarchy:
         target: str = "y",
         time: str = "ds",
         id: str = "unique_id",  # noqa: A002 (as everywhere else)
+        gaps: Gaps = "error",
     ) -> Any:
         """Return the table of all nodes for a long table of the bottom series, in the same kind of frame.
 
@@ -186,10 +202,13 @@ class Hierarchy:
             target: Column to add up.
             time: Column of times.
             id: Column that names the series.
+            gaps: What is done about times that a bottom series has no row for, as before a shop was opened: refuse, or
+                count them as ``"zero"`` in the sums. No node gets a row at a time that none of its parts has.
 
         Raises:
-            DataError: If series are not those of the hierarchy, or do not all have the same times once each.
+            DataError: If series are not those of the hierarchy, or do not have the same times once each.
         """
+        check_choice("gaps", gaps, get_args(Gaps))
         table = _read(data, [id, time, target], nulls=target)
         if not table.frame[target].dtype.is_numeric():
             raise table.error(f"column {target!r} must hold numbers.")
@@ -199,21 +218,28 @@ class Hierarchy:
         frame = frame.join(order, on=id).sort("place of series", time)
         times = frame[time].unique().sort()
         counts = frame.group_by(id, maintain_order=True).agg(pl.len(), pl.col(time).n_unique().alias("times"))
-        wrong = counts.filter((pl.col("len") != len(times)) | (pl.col("times") != len(times)))
+        expected = pl.lit(len(times)) if gaps == "error" else pl.col("times")
+        wrong = counts.filter((pl.col("len") != expected) | (pl.col("times") != expected))
         if wrong.height:
             name, rows, different = wrong.row(0)
             raise table.error(
                 f"series {name!r} has {rows} rows at {different} times, the table has {len(times)} times: a sum needs "
-                "every part at every time once. Fill or cut the series first."
+                'every part at every time once. Fill or cut the series first, or pass gaps="zero" to count rows that '
+                "are missing as 0."
             )
-        values = frame[target].fill_null(np.nan).to_numpy().reshape(len(self.bottom), len(times))
-        missing = np.isnan(values)
+        values = np.zeros((len(self.bottom), len(times)))
+        place = frame["place of series"].to_numpy(), times.search_sorted(frame[time]).to_numpy()
+        values[place] = frame[target].fill_null(np.nan).to_numpy()
+        present = np.zeros(values.shape, bool)
+        present[place] = True
+        missing, is_part = np.isnan(values), (self.summing != 0).astype(np.float64)
         sums = self.aggregate(np.where(missing, 0, values))
-        sums[(self.summing != 0).astype(np.float64) @ missing > 0] = np.nan
+        sums[is_part @ missing > 0] = np.nan
+        node, step = np.nonzero(is_part @ present)
         columns = {
-            id: pl.Series(self.nodes).gather(np.repeat(np.arange(len(self.nodes)), len(times))),
-            time: times.gather(np.tile(np.arange(len(times)), len(self.nodes))),
-            target: pl.Series(sums.reshape(-1)).fill_nan(None),
+            id: pl.Series(self.nodes).gather(node),
+            time: times.gather(step),
+            target: pl.Series(sums[node, step]).fill_nan(None),
         }
         return to_native(columns, table.backend)
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import InputError, NotFittedError, check_choice
+from neuro_divergent.core.progress import following
 from neuro_divergent.data.io.source import Backend, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
@@ -76,6 +77,16 @@ class HINT(ModelWrapper[Forecaster]):
         method: How forecasts are made to add up: ``bottom_up``, ``top_down``, ``mint_ols``, ``mint_structural``,
             ``mint_variance`` or ``mint_shrink``. The last two need a validation part; ``top_down`` takes proportions
             from the history that a forecast is made from.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> shops = nd.datasets.Synthetic(num_series=2, length=80).frame()
+        >>> hierarchy = nd.Hierarchy.from_columns(shops, [])
+        >>> network = nd.Forecaster("nlinear", horizon=7, input_size=14, training=nd.TrainingConfig(max_steps=20))
+        >>> hint = nd.HINT(network, hierarchy, method="mint_ols").fit(hierarchy.aggregate_table(shops))
+        >>> values = hint.predict().pivot("unique_id", index="ds", values="forecast")
+        >>> (values["series-0"] + values["series-1"] - values["total"]).abs().max() < 1e-3
+        True
     """
 
     def __init__(self, forecaster: Forecaster, hierarchy: Hierarchy, method: Method = "mint_shrink") -> None:
@@ -94,6 +105,7 @@ class HINT(ModelWrapper[Forecaster]):
         *,
         callbacks: Sequence[CallbackLike] = (),
         initial: InitialLike | None = None,
+        progress: bool = False,
         **schema: Any,
     ) -> Self:
         """Train the forecaster on a table of all nodes, and measure its errors on the validation part.
@@ -102,6 +114,7 @@ class HINT(ModelWrapper[Forecaster]):
             data: As for ``Forecaster.fit``; its series are the nodes. ``Hierarchy.aggregate_table`` makes such a table.
             callbacks: Callbacks that receive the events of training.
             initial: Weights to start from, as for ``Forecaster.fit``.
+            progress: Whether progress is shown, as inside of ``nd.show_progress()``.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
@@ -113,8 +126,9 @@ class HINT(ModelWrapper[Forecaster]):
         source = load_initial(initial)
         panel = read_panel(data, schema, fitted_before(source))
         warn_incoherent(panel, node_places(panel, self.hierarchy), self.hierarchy)
-        self.forecaster.fit(panel, callbacks=callbacks, initial=source)
-        self._measure(backend_for(data))
+        with following(progress):
+            self.forecaster.fit(panel, callbacks=callbacks, initial=source)
+            self._measure(backend_for(data))
         return self
 
     def calibrate(self) -> Self:
@@ -315,6 +329,11 @@ class HINT(ModelWrapper[Forecaster]):
         measured = "" if self.is_fitted or not self.forecaster.is_fitted else "not calibrated, "
         return f"{name}({self.method}, {nodes}, {measured}{self.forecaster!r})"
 
+    def _repr_html_(self) -> str:
+        from neuro_divergent.forecasting.display import hint_html
+
+        return hint_html(self)
+
     @property
     def is_fitted(self) -> bool:
         """Whether it can forecast."""
@@ -363,8 +382,22 @@ class HINT(ModelWrapper[Forecaster]):
             values, seen = aligned(context, node_places(context, self.hierarchy))
             history = values[self.hierarchy.bottom_rows][:, seen]
         needed = self._residuals if self.method in NEED_ERRORS else None
+        if needed is None and self.method in NEED_ERRORS:
+            raise lacks_errors(self.method, self._too_short())
         covariance = None if needed is None else needed.covariance()
         return Reconciliation.fit(self.hierarchy, self.method, covariance=covariance, history=history)
+
+    def _too_short(self) -> tuple[str, int] | None:
+        """Return the name and rows of the shortest node, if some node has no validation window."""
+        if self.forecaster.split is None:
+            return None
+        validation = self.forecaster.split.validation
+        panel, counts = validation.panel, validation.counts
+        if len(counts) != panel.num_series or counts.all() or not self.task.validation:
+            return None
+        lengths = panel.offsets[1:] - panel.first_observed
+        shortest = int(lengths.argmin())
+        return str(panel.ids[shortest]), int(lengths[shortest])
 
     def _reconciliation_at(self, panel: Panel, places: Ints, age: int) -> Reconciliation:
         """Return the reconciliation of forecasts that begin ``-age`` rows before the end of the series of a panel."""

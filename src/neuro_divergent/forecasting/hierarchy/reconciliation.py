@@ -84,11 +84,20 @@ class Reconciliation:
         return result
 
 
-def lacks_errors(method: str) -> ConfigError:
-    """Return the error for a method that has no past errors to work with."""
+def lacks_errors(method: str, too_short: tuple[str, int] | None = None) -> ConfigError:
+    """Return the error for a method that has no past errors to work with.
+
+    Args:
+        method: Its name.
+        too_short: Name and rows of the shortest node, where nodes were too short for a validation part.
+    """
+    cause, cure = "", "Set validation to a fraction or a number of rows"
+    if too_short is not None:
+        cause = f": node {too_short[0]!r} has {too_short[1]} rows, too few for windows to train on and to validate on"
+        cure = "Set validation and test to fewer rows, lower the horizon"
     return ConfigError(
         f"the reconciliation {method!r} needs forecast errors of windows that training did not see, and there are "
-        "none. Set validation to a fraction or a number of rows, or choose 'mint_structural', which needs no errors."
+        f"none{cause}. {cure}, or choose 'mint_structural', which needs no errors."
     )
 
 

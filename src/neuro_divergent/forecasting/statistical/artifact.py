@@ -57,6 +57,8 @@ def unpack_statistical(files: Mapping[str, bytes], place: str) -> FittedStatisti
         task, context = Task.from_dict(description["task"]), rebuild_context(description, tensors)
         if context.num_series:
             check_series(context, task.horizon)
+            if (context.first_observed >= context.offsets[1:]).any():
+                raise ValueError("a series without observed values")
         if task.season_length is None or task.input_size is None:
             raise ValueError("a task that is not resolved")
         if context.schema.covariates or context.schema.calendar:

@@ -15,6 +15,7 @@ import numpy as np
 from neuro_divergent.core.arrays import AnyFloats, Floats
 from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.core.parallel import WorkerPool
+from neuro_divergent.core.progress import track
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.statistical.methods.library import LibraryMethod
@@ -97,9 +98,13 @@ def forecast_histories(task: SeriesTask, jobs: int = 1) -> SeriesForecasts:
         for at in starts
     ]
     made: dict[int, SeriesForecasts] = {}
-    with WorkerPool[SeriesTask, SeriesForecasts](fit_histories, workers=jobs) as pool:
+    with (
+        WorkerPool[SeriesTask, SeriesForecasts](fit_histories, workers=jobs) as pool,
+        track(f"Forecasting with {task.method.name}", count, "series") as shown,
+    ):
         for result in pool.run(parts):
             made[result.index] = result.get()
+            shown.update(shown.done + len(result.task.histories))
     found = [made[place] for place in range(len(parts))]
     return SeriesForecasts(
         np.concatenate([part.point for part in found]),
@@ -117,14 +122,16 @@ def fit_histories(task: SeriesTask) -> SeriesForecasts:
     point = np.full((count, task.horizon), np.nan)
     quantiles = np.full((count, task.horizon, len(task.quantiles)), np.nan)
     reasons: dict[int, str] = {}
-    with _undisturbed():
+    with _undisturbed(), track(f"Forecasting with {method.name}", count, "series") as shown:
         for place, values in enumerate(task.histories):
+            shown.update(place)
             history = values.astype(np.float64)
             reason = method.refusal(history, season)
             if reason is None:
                 reason = _attempt(forecast, model, history, task.quantiles, point[place], quantiles[place])
             if reason is not None:
                 reasons[place] = reason
+        shown.update(count)
     return SeriesForecasts(point, quantiles, reasons)
 
 

@@ -63,6 +63,15 @@ class Statistical(PredictingModel[FittedStatistical]):
     Raises:
         ConfigError: If a name or setting is not known.
         MissingDependencyError: If the model needs an extra that is not installed.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> table = nd.datasets.air_passengers()
+        >>> naive = nd.Statistical("seasonal_naive", horizon=12).fit(table)
+        >>> naive.predict()["forecast"].to_list() == table["y"].tail(12).to_list()
+        True
+        >>> nd.evaluate(naive).table.filter(name="seasonal_naive")["skill"].item()
+        0.0
     """
 
     training: ClassVar[TrainingConfig] = TrainingConfig(early_stopping=None)
@@ -182,6 +191,11 @@ class Statistical(PredictingModel[FittedStatistical]):
             state = f"fitted on {count:,} series" if count else "fitted, without context"
         season = "auto" if task.season_length is None else task.season_length
         return f"{type(self).__name__}({self.method.name}, horizon={task.horizon}, season_length={season}, {state})"
+
+    def _repr_html_(self) -> str:
+        from neuro_divergent.forecasting.display import statistical_html
+
+        return statistical_html(self)
 
     @property
     def architecture(self) -> StatisticalMethod:

@@ -22,10 +22,15 @@ class RequestedQuantiles:
     """
 
     def __init__(self, levels: Sequence[float] = (), quantiles: Sequence[float] = ()) -> None:
+        for name, given, example in (("levels", levels, "[80, 95]"), ("quantiles", quantiles, "[0.1, 0.9]")):
+            if isinstance(given, (str, int, float)):
+                raise InputError(f"{name} are a list of numbers, such as {example}; got {given!r}.")
         self.levels, self.quantiles = tuple(levels), tuple(quantiles)
         for level in self.levels:
             if not 0 < level < 100:
                 raise InputError(f"levels are percentages between 0 and 100, such as [80, 95]; got {level!r}.")
+            if level < 1:  # a fraction; such an interval is of no use as a percentage
+                raise InputError(f"levels are percentages between 0 and 100: for {level:.4g} write {100 * level:.4g}.")
         for quantile in self.quantiles:
             if not 0 < quantile < 1:
                 raise InputError(f"quantiles are between 0 and 1, such as [0.1, 0.9]; got {quantile!r}.")

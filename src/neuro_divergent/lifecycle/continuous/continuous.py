@@ -19,7 +19,7 @@ from neuro_divergent.lifecycle.continuous.settings import ContinuousConfig
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CONFIG, LOCK = "continuous.toml", "lock"
+CONFIG, LOCK, LAST_TICK = "continuous.toml", "lock", "last-tick"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,18 @@ class Continuous:
     Attributes:
         directory: Its path.
         config: The settings.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.datasets.Synthetic(length=120, frequency="1h").frame().write_parquet("load.parquet")
+        >>> settings = {"name": "load", "source": {"name": "files", "path": "*.parquet"}, "model": {"name": "nlinear"}}
+        >>> settings |= {"task": {"horizon": 6, "input_size": 24}, "training": {"max_steps": 10}}
+        >>> config = nd.lifecycle.ContinuousConfig.from_dict(settings)
+        >>> continuous = nd.lifecycle.Continuous.init("continuous", config)
+        >>> [decision.kind for decision in continuous.tick().decisions]
+        ['training', 'promoted']
+        >>> continuous.tick().decisions
+        []
     """
 
     def __init__(self, directory: str | Path) -> None:
@@ -166,6 +178,7 @@ class Continuous:
             raise InputError(f"{self.directory}: another tick is under way, so this one is skipped. {error}") from error
         try:
             yield
+            (self.directory / LAST_TICK).touch()  # its time says when one ended well
         finally:
             lock.__exit__()
 

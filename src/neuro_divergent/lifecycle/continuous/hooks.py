@@ -6,6 +6,7 @@ import json
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -61,18 +62,9 @@ class Hooks(Config):
         content = {"model": name, **{key: value for key, value in vars(decision).items() if key != "delivered"}}
         body = json.dumps(content, ensure_ascii=False).encode("utf-8")
         if self.command:
-            self._run(body)
+            run_hook(self.command, body, timeout=self.timeout)
         if self.webhook is not None:
             self._post(self.webhook, body)
-
-    def _run(self, body: bytes) -> None:
-        try:
-            done = subprocess.run(self.command, input=body, capture_output=True, timeout=self.timeout, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StorageError(f"hook {self.command[0]}: {error}") from error
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise StorageError(f"hook {self.command[0]}: exit code {done.returncode}. {said}".strip())
 
     def _post(self, address: str, body: bytes) -> None:
         request = urllib.request.Request(address, body, {"Content-Type": "application/json"}, method="POST")
@@ -82,6 +74,26 @@ class Hooks(Config):
                 return
         except (OSError, urllib.error.URLError, ValueError) as error:
             raise StorageError(f"hook {urlsplit(address).hostname}: {error}") from error
+
+
+def run_hook(command: Sequence[str], body: bytes, *, timeout: float) -> None:
+    """Run a program with a document on its standard input.
+
+    Args:
+        command: Program and arguments; they are not given to a shell.
+        body: The document.
+        timeout: Seconds that it may take.
+
+    Raises:
+        StorageError: If it cannot be run, takes longer or fails.
+    """
+    try:
+        done = subprocess.run(command, input=body, capture_output=True, timeout=timeout, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StorageError(f"hook {command[0]}: {error}") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise StorageError(f"hook {command[0]}: exit code {done.returncode}. {said}".strip())
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -114,6 +114,16 @@ class ContinuousConfig(Config):
         shadow: How it is compared with the champion afterwards.
         groups: Group of each series, none of which a challenger may make much worse.
         hooks: Who learns of decisions.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.lifecycle.ContinuousConfig.from_dict(
+        ...     {"name": "load", "source": {"name": "files", "path": "meters/*.parquet"}, "task": {"horizon": 24}}
+        ... )
+        >>> config.triggers.drift, config.updates.incremental, config.gate.rule
+        (0.05, True, 'no_worse')
+        >>> config.replace(triggers={"every": "7d"}).triggers.every
+        '7d'
     """
 
     name: str

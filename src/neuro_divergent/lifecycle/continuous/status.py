@@ -8,7 +8,7 @@ from typing import Any
 
 from neuro_divergent.core.storage.lock import holder
 from neuro_divergent.lifecycle.continuous.clock import SHADOW
-from neuro_divergent.lifecycle.continuous.continuous import CONFIG, LOCK
+from neuro_divergent.lifecycle.continuous.continuous import CONFIG, LAST_TICK, LOCK
 from neuro_divergent.lifecycle.continuous.journal import DATABASE, Journal
 from neuro_divergent.lifecycle.continuous.settings import ContinuousConfig
 
@@ -34,6 +34,8 @@ class ContinuousStatus:
         waiting_hooks: Decisions whose hooks have not run yet.
         skipped: Ticks that were skipped because another one was under way.
         requested: Why the next tick trains, if somebody asked for it.
+        last_tick: When a tick last ended without an error, in seconds since 1970; before the first one, when the one
+            that is under way began; ``None`` if there is none either.
     """
 
     path: str
@@ -50,6 +52,7 @@ class ContinuousStatus:
     waiting_hooks: int = 0
     skipped: int = 0
     requested: str | None = None
+    last_tick: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -74,6 +77,7 @@ def read_status(path: str | Path) -> ContinuousStatus:
         "name": config.name,
         "registry": config.registry,
         "is_running": holder(path / LOCK) is not None,
+        "last_tick": _last_tick(path),
     }
     if not (path / DATABASE).is_file():
         return ContinuousStatus(**common)
@@ -98,6 +102,16 @@ def _look(content: dict[str, Any]) -> dict[str, Any]:
     names = ("at", "version", "alpha", "is_drift", "is_worse", "sentence")
     ratio = (content.get("degradation") or {}).get("ratio")
     return {**{name: content.get(name) for name in names}, "ratio": ratio}
+
+
+def _last_tick(path: Path) -> float | None:
+    """Return when a tick last ended without an error; before the first one, when the one that is under way began."""
+    for name in (LAST_TICK, *([LOCK] if holder(path / LOCK) is not None else [])):
+        try:
+            return (path / name).stat().st_mtime
+        except OSError:
+            continue
+    return None
 
 
 def _comparison(journal: Journal) -> dict[str, Any] | None:

@@ -57,6 +57,7 @@ class AttemptRunner:
         view = self.view_of(attempt.batch, attempt.end)
         try:
             forecaster = self._train(attempt, view, place)
+            self._check_judgeable(attempt)
         except (DivergedError, DataError) as error:
             with self.journal.step(at) as step:
                 step.set_attempt(replace(attempt, state="failed"))
@@ -69,6 +70,14 @@ class AttemptRunner:
             step.set_attempt(replace(attempt, state="trained"))
             if attempt.mode == "full" and trained_on is not None and self.journal.value("full_steps") is None:
                 step.set_value("full_steps", trained_on.steps)
+
+    def _check_judgeable(self, attempt: Attempt) -> None:
+        """Raise if no forecast of held-out rows was possible."""
+        if not (self._run(attempt) / BACKTEST).exists():
+            raise DataError(
+                "no forecast fits into the held-out rows, so a model cannot be judged: the series are too short for "
+                f"horizon {self.config.run.task.horizon}. Begin with more rows, or with a shorter horizon."
+            )
 
     def judge(self, attempt: Attempt, at: str) -> None:
         """Compare with the champion on the rows that were held out."""

@@ -25,6 +25,16 @@ class AlphaSpending:
         rate: Expected number of false alarms per year, at most; below 1.
         start: Time of the data from which on to count: the end of the reference.
         year: Length of a year in the unit of the times, where these are integers.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import datetime as dt
+        >>> spending = nd.lifecycle.AlphaSpending(rate=0.05, start=dt.date(2026, 1, 1))
+        >>> days = [dt.date(2026, 1, 2), dt.date(2026, 1, 12), dt.date(2026, 1, 12)]
+        >>> [f"{spending.look(day):.1e}" for day in days]
+        ['1.4e-04', '1.4e-03', '1.4e-03']
+        >>> spending.looks
+        2
     """
 
     def __init__(self, rate: float = 0.05, *, start: Any, year: float | None = None) -> None:

@@ -60,6 +60,19 @@ def detect_drift(
 
     Raises:
         InputError: If ``alpha`` or ``false_discoveries`` is no probability.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> import polars as pl
+        >>> noise, ids = np.random.default_rng(0).normal(size=(5, 140)), pl.Series("id", list("ABCDE"))
+        >>> old = nd.lifecycle.Errors(ids=ids, times=pl.Series("ds", range(100)), values=noise[:, :100])
+        >>> new = nd.lifecycle.Errors(ids=ids, times=pl.Series("ds", range(100, 140)), values=noise[:, 100:])
+        >>> nd.lifecycle.detect_drift(old, new).verdict
+        'no drift'
+        >>> worse = nd.lifecycle.Errors(ids=ids, times=new.times, values=new.values + 2)
+        >>> nd.lifecycle.detect_drift(old, worse).verdict
+        'drift'
     """
     for name, value in (("alpha", alpha), ("false_discoveries", false_discoveries)):
         if not 0 <= value < 1:

@@ -28,6 +28,17 @@ class Errors(SeriesMatrix):
     Attributes:
         steps: Step of the forecast that each error is of, from 1, and 0 where there is none; ``None`` if unknown.
         horizon: The largest step.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> import polars as pl
+        >>> times = pl.Series("ds", range(1, 6))
+        >>> errors = nd.lifecycle.Errors(ids=pl.Series("id", ["A", "B"]), times=times, values=np.ones((2, 5)))
+        >>> errors.after(3).times.to_list()
+        [4, 5]
+        >>> errors.without(pl.Series(["A"])).ids.to_list()
+        ['B']
     """
 
     steps: Ints | None = None
@@ -77,6 +88,16 @@ def forecast_errors(
 
     Raises:
         InputError: If a column is missing, or no value was both observed and forecast.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"ds": [1, 2, 3], "actual": [10.0, 12.0, 11.0], "forecast": [9.0, 12.5, 11.0]})
+        >>> errors = nd.lifecycle.forecast_errors(table)
+        >>> errors.num_series, errors.num_times
+        (1, 3)
+        >>> errors.values.tolist()
+        [[1.0, -0.5, 0.0]]
     """
     source = read_table(table)
     frame = source.frame

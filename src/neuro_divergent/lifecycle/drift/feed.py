@@ -58,6 +58,17 @@ def check_feed(
 
     Raises:
         InputError: If a column is missing or there are no new rows.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=2, length=120).frame()
+        >>> old, new = table.filter(pl.col("ds").dt.month() < 4), table.filter(pl.col("ds").dt.month() == 4)
+        >>> nd.lifecycle.check_feed(old, new)
+        []
+        >>> [incident] = nd.lifecycle.check_feed(old, new.with_columns(pl.col("y") * 1000))
+        >>> incident.kind, incident.series
+        ('unit', ('series-0', 'series-1'))
     """
     names: dict[str, Any] = {"id": id, "time": time, "target": target}
     step = None if frequency is None else Frequency.parse(frequency)

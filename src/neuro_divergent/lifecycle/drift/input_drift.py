@@ -37,6 +37,16 @@ def input_drift(
 
     Raises:
         InputError: If there are no rows before or after that time.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=4, length=120, frequency=1).frame()
+        >>> table = table.with_columns(pl.when(pl.col("ds") >= 90).then(pl.col("y") + 20).otherwise("y").alias("y"))
+        >>> table.write_parquet("higher.parquet")
+        >>> panel = nd.Panel.build("higher.parquet", "panel")
+        >>> nd.lifecycle.input_drift(panel, since=90, season_length=7)["y"].verdict
+        'drift'
     """
     names = [feature.name for feature in (*panel.past, *panel.future) if feature.cardinality is None]
     names = [name for name in names if name in panel.schema.covariates]

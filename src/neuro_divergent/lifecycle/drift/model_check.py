@@ -47,6 +47,18 @@ def check_model(
     Raises:
         InputError: If there are no new rows, or nothing to compare them with.
         DataError: If the data cannot be used.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=4, length=180, frequency=1).frame()
+        >>> model = nd.Statistical("seasonal_naive", horizon=7, season_length=7, test=40)
+        >>> held_out = nd.evaluate(model.fit(table.filter(pl.col("ds") < 140))).forecasts
+        >>> nd.lifecycle.check_model(model, table, reference=held_out, season_length=7).verdict
+        'no drift'
+        >>> changed = table.with_columns(pl.col("y") + 20 * (pl.col("ds") % 2))
+        >>> nd.lifecycle.check_model(model, changed, reference=held_out, season_length=7).verdict
+        'drift'
     """
     frame = with_history(model, data)
     schema = model.fitted.context.schema
@@ -84,6 +96,15 @@ def check_inputs(
 
     Raises:
         InputError: If there are no rows before or after that time.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=4, length=120, frequency=1).frame()
+        >>> model = nd.Statistical("seasonal_naive", horizon=7, season_length=7).fit(table.filter(pl.col("ds") < 90))
+        >>> found = nd.lifecycle.check_inputs(model, table, season_length=7)
+        >>> {column: result.verdict for column, result in found.items()}
+        {'y': 'no drift'}
     """
     context = model.fitted.context
     panel = build_panel(with_history(model, data), context.schema, fitted=context)

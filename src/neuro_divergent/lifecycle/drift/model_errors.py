@@ -13,7 +13,7 @@ from neuro_divergent.core.errors import DataWarning, InputError
 from neuro_divergent.data.cleaning.calendar import check_times
 from neuro_divergent.data.io.source import DEFAULT_ID, read_table
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.panel_builder import SAME_NAMES, build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.cross_validation.forecast_values import id_column, name_rows, values_of
 from neuro_divergent.forecasting.protocol import ForecastModel
@@ -39,6 +39,17 @@ def model_errors(model: ForecastModel, data: Any, *, since: Any = None, season_l
     Raises:
         InputError: If no row is new.
         DataError: If the data cannot be used.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=2, length=60, frequency=1).frame()
+        >>> model = nd.Statistical("seasonal_naive", horizon=7, season_length=7).fit(table.filter(pl.col("ds") < 50))
+        >>> errors = nd.lifecycle.model_errors(model, table)
+        >>> errors.times.to_list()
+        [50, 51, 52, 53, 54, 55, 56, 57, 58, 59]
+        >>> errors.steps[0].tolist()
+        [1, 2, 3, 4, 5, 6, 7, 1, 2, 3]
     """
     task = model.task
     with warnings.catch_warnings():
@@ -75,6 +86,8 @@ def with_history(model: ForecastModel, data: Any) -> pl.DataFrame:
     context = model.fitted.context
     schema = context.schema
     table = read_table(data, schema)
+    if schema.time not in table.frame.columns:
+        raise table.lacks(schema.time, SAME_NAMES)
     frame = table.frame.with_columns(check_times(table.frame[schema.time], table.error, schema.date_format))
     if not context.num_series or (schema.id is None and DEFAULT_ID in frame.columns):
         return frame

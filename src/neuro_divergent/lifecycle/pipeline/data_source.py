@@ -92,7 +92,7 @@ def _files_digest(path: str, schema: Schema | None, digests: FileDigests) -> str
 
     files = find_files(path)
     kinds = ["".join(Path(name).suffixes[-2:]).lower() for name in files]
-    is_typed = all(kind.endswith((".parquet", ".pq")) for kind in kinds)
+    is_typed = all(kind.endswith((".parquet", ".pq")) for kind in kinds) and not (schema and schema.wide)
     how: Mapping[str, Any] = {} if is_typed or schema is None else schema.to_dict()
     return value_digest([[kinds[place], digests.digest(name)] for place, name in enumerate(files)] + [dict(how)])
 

@@ -22,6 +22,14 @@ class ErrorPolicy(Config):
         retry: How many more times it is tried.
         backoff: Seconds before the second attempt; twice as many before each further one, up to an hour.
         then: Whether other stages that do not depend on it still run.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> policy = nd.lifecycle.ErrorPolicy.of("retry(3, 10)")
+        >>> [policy.wait(attempt, TimeoutError()) for attempt in (1, 2, 3, 4)]
+        [10.0, 20.0, 40.0, None]
+        >>> policy.wait(1, nd.errors.ConfigError("a typing mistake")) is None
+        True
     """
 
     retry: int = Field(default=0, ge=0, le=1000)
@@ -72,5 +80,11 @@ def retry(times: int, backoff: float = 1.0, *, then: Literal["stop", "continue"]
         times: How many more times.
         backoff: Seconds before the second attempt; twice as many before each further one, up to an hour.
         then: What happens if all attempts failed.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> policy = nd.lifecycle.retry(2, backoff=0.5, then="continue")
+        >>> [policy.wait(attempt, TimeoutError()) for attempt in (1, 2, 3)]
+        [0.5, 1.0, None]
     """
     return ErrorPolicy(retry=times, backoff=backoff, then=then)

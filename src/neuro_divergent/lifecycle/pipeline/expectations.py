@@ -13,7 +13,7 @@ import polars as pl
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
 from neuro_divergent.data.cleaning.calendar import check_times, show
-from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.schema import DateFormat, Schema
 
 Type = Literal["number", "integer", "text", "boolean", "time"]
 Scope = Literal["table", "series", "rows"]
@@ -254,7 +254,7 @@ def _mistyped(column: pl.Series, kind: Type) -> pl.Series | None:
     return none
 
 
-def _unreadable(column: pl.Series, date_format: str | None) -> pl.Series | None:
+def _unreadable(column: pl.Series, date_format: DateFormat | None) -> pl.Series | None:
     """Return which times cannot be read, in the format of the first that can; ``None`` if there are too many."""
     texts = column.unique(maintain_order=True).drop_nulls()
     good = next(
@@ -279,7 +279,7 @@ def _unreadable(column: pl.Series, date_format: str | None) -> pl.Series | None:
     return column.is_null() | column.is_in(pl.Series(bad, dtype=column.dtype).implode() if bad else [])
 
 
-def _reads(times: pl.Series, date_format: str | None) -> bool:
+def _reads(times: pl.Series, date_format: DateFormat | None) -> bool:
     try:
         check_times(times, DataError, date_format)
     except DataError:

@@ -166,6 +166,15 @@ def stage(
 
     Raises:
         ConfigError: If something of this does not fit the function or stage.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> def mean_of(table, column):
+        ...     return table[column].mean()
+        >>> step = nd.lifecycle.stage(mean_of, outputs="mean", settings={"column": "y"})
+        >>> result = nd.Pipeline([step], data=nd.datasets.air_passengers(), directory="flights").run()
+        >>> round(result["mean_of.mean"], 1)
+        280.3
     """
     policy = None if on_error is None else ErrorPolicy.of(on_error)
     chosen: Any

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.lifecycle.pipeline.data_source import FileDigests, source_artifacts
@@ -60,6 +61,18 @@ class Pipeline:
 
     Raises:
         ConfigError: If stages do not fit together, with the closest name.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> def largest(table):
+        ...     return table["y"].max()
+        >>> check = nd.lifecycle.DataValidation(ranges={"y": (0, 1000)})
+        >>> stages = [check, nd.lifecycle.stage(largest, outputs="value")]
+        >>> pipeline = nd.Pipeline(stages, data=nd.datasets.air_passengers(), directory="flights")
+        >>> pipeline.run()["largest.value"]
+        622.0
+        >>> pipeline.run().states
+        {'data_validation': 'cached', 'largest': 'cached'}
     """
 
     def __init__(
@@ -217,3 +230,11 @@ class Pipeline:
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self.graph.order)}; {self.directory.path})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, self.graph.steps[name].kind, ", ".join(str(item) for item in self.graph.inputs[name].values()))
+            for name in self.graph.order
+        ]
+        place = html.paragraph(self.directory.path)
+        return html.card("Pipeline", self.name, html.table(["stage", "kind", "inputs"], rows), place)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.core.formatting import format_duration
 
 if TYPE_CHECKING:
     from neuro_divergent.lifecycle.pipeline.artifact import Artifact
@@ -88,6 +91,21 @@ class PipelineResult:
                 f"There are: {', '.join(known) or 'none'}."
             )
         return known[key]
+
+    def __repr__(self) -> str:
+        return f"PipelineResult({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (stage.name, stage.state, stage.seconds, ", ".join(stage.outputs or ()), stage.message)
+            for stage in self.stages
+        ]
+        table = html.table(["stage", "state", "seconds", "outputs", "message"], rows)
+        return html.card("PipelineResult", self._summary(), table, html.paragraph(self.directory))
+
+    def _summary(self) -> str:
+        counts = Counter(self.states.values())
+        return f"{', '.join(f'{count} {state}' for state, count in counts.items())} in {format_duration(self.seconds)}"
 
     def __getitem__(self, reference: str) -> Any:
         """Return an output by ``stage.output``: a table, a value, a loaded model or a path."""

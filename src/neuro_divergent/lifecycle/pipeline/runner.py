@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError, InputError, MissingDependencyError, NeuroDivergentError
+from neuro_divergent.core.progress import track
 from neuro_divergent.lifecycle.pipeline.artifact import Artifact
 from neuro_divergent.lifecycle.pipeline.error_policy import ErrorPolicy
 from neuro_divergent.lifecycle.pipeline.graph import Graph
@@ -64,21 +65,24 @@ class StageRunner:
             InputError: If a result that must be there is not.
             ConfigError: If the settings of a stage cannot work.
         """
-        for position, name in enumerate(names):
-            step = self.graph.steps[name]
-            self._ahead = names[position:]
-            missing = [need for need in self.graph.needs(name) if self.outcomes[need].outputs is None]
-            if missing:
-                what = self.outcomes[missing[0]].state
-                reason = {"failed": "failed", "skipped": "was skipped"}.get(what, "was not run")
-                if self._is_stopped and what == "waiting":
+        with track("Pipeline", len(names), "stage") as shown:
+            for position, name in enumerate(names):
+                shown.update(position, name)
+                step = self.graph.steps[name]
+                self._ahead = names[position:]
+                missing = [need for need in self.graph.needs(name) if self.outcomes[need].outputs is None]
+                if missing:
+                    what = self.outcomes[missing[0]].state
+                    reason = {"failed": "failed", "skipped": "was skipped"}.get(what, "was not run")
+                    if self._is_stopped and what == "waiting":
+                        self._finish(StageOutcome(name, "waiting", "not reached"))
+                    else:
+                        self._finish(StageOutcome(name, "skipped", f"it needs {missing[0]!r}, which {reason}"))
+                elif self._is_stopped:
                     self._finish(StageOutcome(name, "waiting", "not reached"))
                 else:
-                    self._finish(StageOutcome(name, "skipped", f"it needs {missing[0]!r}, which {reason}"))
-            elif self._is_stopped:
-                self._finish(StageOutcome(name, "waiting", "not reached"))
-            else:
-                self._take(step, is_forced=name in force, may_run=only is None or name in only)
+                    self._take(step, is_forced=name in force, may_run=only is None or name in only)
+            shown.update(len(names), "")
 
     def _take(self, step: Step, *, is_forced: bool, may_run: bool) -> None:
         """Take the result of a stage from the cache, or run it."""

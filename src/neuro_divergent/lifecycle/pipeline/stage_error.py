@@ -15,6 +15,15 @@ class StageFailedError(NeuroDivergentError):
 
     Attributes:
         result: What was done, and what was not.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> stages = [nd.lifecycle.DataValidation(ranges={"y": (0, 600)}), nd.lifecycle.Preprocessing()]
+        >>> try:
+        ...     nd.Pipeline(stages, data=nd.datasets.air_passengers(), directory="flights").run()
+        ... except nd.lifecycle.StageFailedError as error:
+        ...     print(error.result.states)
+        {'data_validation': 'failed', 'preprocessing': 'skipped'}
     """
 
     exit_code: ClassVar[int] = 7

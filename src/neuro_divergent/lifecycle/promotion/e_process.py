@@ -38,6 +38,15 @@ class EProcess:
         drift: Weighted sum of the differences.
         weight: Sum of those weights.
         total: Sum of the differences, not clipped.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> equal = better = nd.lifecycle.EProcess()
+        >>> for block in range(30):
+        ...     equal = equal.update(block, 0.1 if block % 2 else -0.1)
+        ...     better = better.update(block, 0.1 if block % 5 else -0.1)
+        >>> equal.value < 1, better.value > 20
+        (True, True)
     """
 
     bet: float = 0.25

@@ -29,6 +29,18 @@ class Gate(Config):
             look at intervals.
         levels: Levels of the intervals to look at, in percent; ``None``, those that the challenger has.
         if_unjudged: What happens if a check cannot be judged: ``fail`` keeps the champion, ``pass`` ignores the check.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=4, length=200, frequency=1).frame()
+        >>> model = nd.Statistical("seasonal_naive", horizon=7, season_length=7, test=70).fit(table)
+        >>> champion = nd.evaluate(model).forecasts
+        >>> gate = nd.lifecycle.Gate(coverage_tolerance=None)
+        >>> gate.evaluate(champion, champion).passed
+        True
+        >>> gate.evaluate(champion, champion.with_columns(pl.col("forecast") + 20)).passed
+        False
     """
 
     rule: Literal["no_worse", "better"] = "no_worse"

@@ -77,6 +77,18 @@ class ShadowTest(Config):
             once; ``None`` switches that off. With fewer than about five series, one block says little: raise it.
         bet: Fraction that is bet on each block.
         clip: Largest difference that counts, in units of the usual one.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> from neuro_divergent.lifecycle.promotion.block import Block
+        >>> test = nd.lifecycle.ShadowTest(threshold=20)
+        >>> state = test.start()
+        >>> for day in range(40):
+        ...     losses = {"serving": 1.0 + 0.1 * (day % 3), "shadow": 0.7 + 0.1 * (day % 2), "naive": 2.0}
+        ...     block = Block(day, day + 1, origin=str(day), end=str(day), series=9, **losses)
+        ...     state = test.update(state, [block])
+        >>> state.outcome, state.reason, state.process.blocks < 40
+        ('switch', 'evidence', True)
     """
 
     threshold: float = Field(20.0, gt=1)

@@ -6,6 +6,7 @@ import io
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core import html
 from neuro_divergent.lifecycle.registry.blobs import Blobs
 from neuro_divergent.runs.tables import BACKTEST
 
@@ -44,6 +45,15 @@ class ModelVersion:
         evidence: SHA-256 of the manifest of the files of its run; ``None`` if there are none.
         formats: Format of its files by kind of model.
         blobs: Where its files are.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> model = nd.Statistical("seasonal_naive", horizon=12).fit(nd.datasets.air_passengers())
+        >>> version = nd.Registry("models").register(model, "flights")
+        >>> version.number, version.version, version.kind
+        (1, '1.0.0', 'Statistical')
+        >>> version.load().predict().equals(model.predict())
+        True
     """
 
     name: str
@@ -68,6 +78,24 @@ class ModelVersion:
     evidence: str | None
     formats: dict[str, int]
     blobs: Blobs = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        aliases = f", {', '.join(self.aliases)}" if self.aliases else ""
+        return f"ModelVersion({self}, {self.kind}{aliases}{', archived' if self.archived else ''})"
+
+    def _repr_html_(self) -> str:
+        pairs = [
+            ("kind", self.kind),
+            ("aliases", ", ".join(self.aliases)),
+            ("registered", self.created),
+            ("parent", None if self.parent is None else f"v{self.parent}"),
+            ("data", _pairs(self.data)),
+            ("interface", _pairs(self.interface)),
+            ("tags", _pairs(self.tags)),
+            ("run", self.run),
+            ("digest", self.digest),
+        ]
+        return html.card("ModelVersion", f"{self}{', archived' if self.archived else ''}", html.facts(pairs))
 
     def __str__(self) -> str:
         return f"{self.name}=={self.version} (v{self.number})"
@@ -105,3 +133,7 @@ class ModelVersion:
         """Return everything that is recorded as plain values."""
         values = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _HIDDEN}
         return {**values, "aliases": list(self.aliases)}
+
+
+def _pairs(values: dict[str, Any] | None) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in (values or {}).items())

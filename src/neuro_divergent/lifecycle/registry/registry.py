@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import InputError, check_choice
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.store import is_url
@@ -58,6 +59,17 @@ class Registry:
         ConfigError: If the address is not of a supported database.
         MissingDependencyError: If SQLAlchemy or a driver is not installed.
         StorageError: If it cannot be opened.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> registry = nd.Registry("models")
+        >>> model = nd.Statistical("seasonal_naive", horizon=12).fit(nd.datasets.air_passengers())
+        >>> print(registry.register(model, "flights", tags={"team": "planning"}))
+        flights==1.0.0 (v1)
+        >>> registry.promote("flights==v1", "champion", reason="the first one")
+        1
+        >>> registry.get("flights@champion").load().predict().height
+        12
     """
 
     def __init__(self, location: str | Path, *, blobs: str | Path | None = None, create: bool = True) -> None:
@@ -68,6 +80,14 @@ class Registry:
 
     def __repr__(self) -> str:
         return f"Registry({self.location!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (item.name, item.version, f"v{item.number}", ", ".join(item.aliases), item.kind, item.created)
+            for item in self.list()
+        ]
+        columns = ["model", "version", "number", "aliases", "kind", "registered"]
+        return html.card("Registry", self.location, html.table(columns, rows) if rows else html.paragraph("no models"))
 
     def __enter__(self) -> Self:
         return self

@@ -26,6 +26,16 @@ class DistributionLoss(Loss):
 
     Attributes:
         point: What the point forecast is.
+
+    Examples:
+        Any quantile can be forecast, and the point is the mean unless the median is asked for:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[20.0, 0.5413]]]])  # a median of 20, and 1 for the deviation of the logarithm
+        >>> mean, median = nd.losses.LogNormal(), nd.losses.LogNormal(point="median")
+        >>> round(mean.forecast(outputs).point.item(), 1), round(median.forecast(outputs).point.item(), 1)
+        (33.0, 20.0)
     """
 
     traits: ClassVar[LossTraits] = LossTraits(probabilistic=True, any_level=True, point_valued=False)

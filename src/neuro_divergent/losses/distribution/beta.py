@@ -25,6 +25,16 @@ class Beta(NaturalLoss):
     The first output is the mean, by ``Units.proportion``. The second, made positive, is the sum of the two parameters
     in units of ``1 + 1 / (4 * scale ** 2)``, which follows the spread of the window. Targets of 0 and 1 are moved
     inwards by a millionth.
+
+    Examples:
+        The quantiles of a proportion stay between 0 and 1, however wide the distribution is:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[0.5, 0.5413]]], [[[0.5, 20.0]]]])  # mean one half, little and much concentration
+        >>> quantiles = nd.losses.Beta().forecast(outputs, levels=(0.1, 0.9)).quantiles
+        >>> [[round(quantile, 2) for quantile in row] for row in quantiles.view(2, 2).tolist()]
+        [[0.04, 0.96], [0.37, 0.63]]
     """
 
     traits: ClassVar[LossTraits] = replace(

@@ -44,6 +44,16 @@ class ISQF(DistributionLoss):
     Attributes:
         quantiles: Levels of the knots, at least two; kept in ascending order.
         pieces: Straight pieces between two knots.
+
+    Examples:
+        Before training the quantiles are those of a standard normal distribution:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> loss = nd.losses.ISQF()
+        >>> forecast = loss.forecast(torch.zeros(1, 1, 1, loss.outputs), levels=(0.05, 0.25, 0.95))
+        >>> loss.outputs, [round(quantile, 2) for quantile in forecast.quantiles.flatten().tolist()]
+        (33, [-1.64, -0.67, 1.64])
     """
 
     quantiles: Annotated[tuple[float, ...], AfterValidator(_check_knots)] = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)

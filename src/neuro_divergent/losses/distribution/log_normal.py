@@ -25,6 +25,16 @@ class LogNormal(NaturalLoss):
 
     A target of zero is not possible and counts as a millionth of the size of its window; it is costly. Use tweedie for
     amounts that often are zero.
+
+    Examples:
+        A quantile lies as many times above the median as its counterpart lies below:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[20.0, 0.5413]]]])  # median 20, and 1 for the deviation of the logarithm
+        >>> quantiles = nd.losses.LogNormal().forecast(outputs, levels=(0.1, 0.5, 0.9)).quantiles
+        >>> [round(quantile, 1) for quantile in quantiles.flatten().tolist()]
+        [5.6, 20.0, 72.0]
     """
 
     accepts: ClassVar[str] = "positive"

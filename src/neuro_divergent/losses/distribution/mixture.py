@@ -40,6 +40,16 @@ class GaussianMixture(Mixture):
 
     The outputs are the logits of the weights, the means, and the standard deviations, made positive. Outputs of 0 are
     means between -1 and 1, so that the components do not begin as one.
+
+    Examples:
+        The mean of two usual levels is a value that hardly ever occurs; the quantiles show both:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[0.0, 0.0, 19.0, 39.0, 0.0, 0.0]]]])  # equal weights, and means near 20 and 40
+        >>> forecast = nd.losses.GaussianMixture(2).forecast(outputs, levels=(0.25, 0.75))
+        >>> round(forecast.point.item(), 2), [round(quantile, 2) for quantile in forecast.quantiles.flatten().tolist()]
+        (29.0, [18.0, 40.0])
     """
 
     per_component: ClassVar[int] = 3
@@ -60,6 +70,16 @@ class PoissonMixture(Mixture, CountLoss):
 
     The outputs are the means, by ``Units.level``, and the logits of the weights. Outputs of 0 are means on several
     levels, so that the components do not begin as one.
+
+    Examples:
+        Days with about 5 sales and days with about 60 are equally frequent:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[6.0, 59.0, 0.0, 0.0]]]])  # means near 5 and 60, and equal weights
+        >>> forecast = nd.losses.PoissonMixture(2).forecast(outputs, levels=(0.25, 0.75))
+        >>> round(forecast.point.item(), 1), forecast.quantiles.flatten().tolist()
+        (32.5, [5.0, 60.0])
     """
 
     per_component: ClassVar[int] = 2
@@ -79,6 +99,16 @@ class NegativeBinomialMixture(Mixture, CountLoss):
 
     The outputs are the logits of the weights, the means, by ``Units.level``, and the dispersions, made positive.
     Outputs of 0 are means on several levels, so that the components do not begin as one.
+
+    Examples:
+        Days with about 5 sales and days with about 60 are equally frequent, and both vary a lot:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[0.0, 0.0, 6.0, 59.0, 0.5413, 0.5413]]]])  # weights, means and dispersions
+        >>> forecast = nd.losses.NegativeBinomialMixture(2).forecast(outputs, levels=(0.25, 0.9))
+        >>> round(forecast.point.item(), 1), forecast.quantiles.flatten().tolist()
+        (32.5, [3.0, 97.0])
     """
 
     per_component: ClassVar[int] = 3

@@ -18,6 +18,16 @@ class NegativeBinomial(CountLoss):
     """Negative binomial distribution of counts that vary more than Poisson ones: ``mean + dispersion * mean ** 2``.
 
     The outputs are the mean, by ``Units.level``, and the dispersion, made positive.
+
+    Examples:
+        With a mean of 20 and a dispersion of 1 the variance is ``20 + 20 ** 2``; a Poisson distribution would have an
+        interval from 14 to 26:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[20.0, 0.5413]]]])
+        >>> nd.losses.NegativeBinomial().forecast(outputs, levels=(0.1, 0.9)).quantiles.flatten().tolist()
+        [2.0, 47.0]
     """
 
     outputs: ClassVar[int] = 2

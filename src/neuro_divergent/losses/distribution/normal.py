@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 @register("normal")
 class Normal(DistributionLoss):
-    """Normal distribution; the outputs are its mean and, made positive, its standard deviation."""
+    """Normal distribution; the outputs are its mean and, made positive, its standard deviation.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[10.0, 0.5413]]]])  # 0.5413, made positive, is a standard deviation of 1
+        >>> forecast = nd.losses.Normal().forecast(outputs, levels=(0.1, 0.9))
+        >>> forecast.point.item(), [round(quantile, 2) for quantile in forecast.quantiles.flatten().tolist()]
+        (10.0, [8.72, 11.28])
+    """
 
     outputs: ClassVar[int] = 2
 

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 @register("poisson")
 class Poisson(CountLoss):
-    """Poisson distribution of counts, whose variance is its mean; the output is the mean, by ``Units.level``."""
+    """Poisson distribution of counts, whose variance is its mean; the output is the mean, by ``Units.level``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.full((1, 1, 1, 1), 20.0)  # a mean of 20
+        >>> nd.losses.Poisson().forecast(outputs, levels=(0.1, 0.9)).quantiles.flatten().tolist()  # counts
+        [14.0, 26.0]
+    """
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         from neuro_divergent.losses.distribution.distributions.count import PoissonDistribution

@@ -24,6 +24,16 @@ class StudentT(DistributionLoss):
 
     Attributes:
         df: Degrees of freedom, more than 2: the fewer, the heavier the tails. Unset, they are an output.
+
+    Examples:
+        The fewer degrees of freedom, the further out lies the largest of a thousand values:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[0.0, 0.5413]]]])  # location 0 and spread 1
+        >>> losses = nd.losses.StudentT(df=30.0), nd.losses.StudentT(df=3.0)
+        >>> [round(loss.forecast(outputs, levels=(0.999,)).quantiles.item(), 2) for loss in losses]
+        [3.39, 10.21]
     """
 
     df: float | None = Field(default=None, gt=2, allow_inf_nan=False)

@@ -29,6 +29,17 @@ class Tweedie(NaturalLoss):
 
     Attributes:
         power: From near 1, almost Poisson, to near 2, almost gamma.
+
+    Examples:
+        With mean and dispersion 1 a value is zero with the probability ``exp(-2)``, or 0.135:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> loss, outputs = nd.losses.Tweedie(power=1.5), torch.full((1, 1, 1, 2), 0.5413)
+        >>> round(loss.elementwise(outputs, torch.zeros(1, 1, 1)).item(), 2)
+        2.0
+        >>> loss.forecast(outputs, levels=(0.1,)).quantiles.item()
+        0.0
     """
 
     traits: ClassVar[LossTraits] = replace(

@@ -18,6 +18,16 @@ class ZeroInflatedPoisson(CountLoss):
     """Poisson distribution that gives zero instead with some probability.
 
     The outputs are the mean of the Poisson distribution, by ``Units.level``, and the logit of that probability.
+
+    Examples:
+        Nothing is sold on half of the days, and about 20 on the others:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[20.0, 0.0]]]])  # the mean of the others, and the logit of one half
+        >>> forecast = nd.losses.ZeroInflatedPoisson().forecast(outputs, levels=(0.4, 0.9))
+        >>> round(forecast.point.item(), 3), forecast.quantiles.flatten().tolist()
+        (10.0, [0.0, 24.0])
     """
 
     outputs: ClassVar[int] = 2
@@ -35,6 +45,16 @@ class ZeroInflatedNegativeBinomial(CountLoss):
 
     The outputs are the logit of that probability, the mean of the negative binomial distribution, by ``Units.level``,
     and its dispersion, made positive.
+
+    Examples:
+        Nothing is sold on half of the days; how much on the others varies more than a Poisson distribution can say:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> outputs = torch.tensor([[[[0.0, 20.0, 0.5413]]]])  # the logit of one half, mean 20 and dispersion 1
+        >>> forecast = nd.losses.ZeroInflatedNegativeBinomial().forecast(outputs, levels=(0.4, 0.95))
+        >>> round(forecast.point.item(), 3), forecast.quantiles.flatten().tolist()
+        (10.0, [0.0, 47.0])
     """
 
     outputs: ClassVar[int] = 3

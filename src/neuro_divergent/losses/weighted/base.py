@@ -22,6 +22,13 @@ class Weighting(Component):
 
     A subclass defines ``weigh``, which gets all rows at once. Data that do not fit in memory need a weighting that
     ``is_rowwise``: ``fit`` reads the values block by block, and ``weigh_rows`` weighs the rows of a batch.
+
+    Examples:
+        A name, or a table as in a TOML file, stands for a weighting wherever one is expected:
+
+        >>> import neuro_divergent as nd
+        >>> nd.Task(horizon=12, weighting={"name": "recency", "half_life": 50}).weighting
+        Recency(half_life=50.0)
     """
 
     registry: ClassVar[Registry] = Registry("weighting", "neuro_divergent.losses.weighted")

@@ -25,6 +25,16 @@ class WeightFunction(Weighting):
             them at once, unless ``rowwise``.
         rowwise: Whether the weight of a row depends on its own time and value alone, so that the function may be called
             for some rows at a time, in any number and order. Data that do not fit in memory need that.
+
+    Examples:
+        Days with more than 100 sales, of which there are few, count twice:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> weighting = nd.losses.WeightFunction(lambda time, values: np.where(values > 100, 2.0, 1.0))
+        >>> age = np.array([2, 1, 0])
+        >>> weighting.weights(age, age, np.array([80.0, 90.0, 250.0])).tolist()
+        [1.0, 1.0, 2.0]
     """
 
     function: UserFunction = ""

@@ -23,6 +23,13 @@ class Magnitude(Weighting):
 
     Attributes:
         power: How strongly size counts; 0 not at all.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> age, values = np.array([2, 1, 0]), np.array([0.0, 10.0, 20.0])  # the mean size is 10
+        >>> nd.losses.Magnitude(power=1.0).weights(age, age, values).tolist()
+        [0.5, 1.0, 1.5]
     """
 
     power: float = knob(1.0, low=0.5, high=2.0, ge=0, allow_inf_nan=False)

@@ -17,6 +17,13 @@ class Recency(Weighting):
 
     Attributes:
         half_life: Rows after which an observation counts half. Rows older than about 150 of them count nothing.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> age = np.array([4, 2, 0])  # rows back from the end
+        >>> nd.losses.Recency(half_life=2).weights(age, time=age, values=np.zeros(3)).tolist()
+        [0.25, 0.5, 1.0]
     """
 
     half_life: float = knob(100.0, low=10.0, high=1000.0, log=True, gt=0)

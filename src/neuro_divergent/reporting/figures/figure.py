@@ -150,3 +150,8 @@ class Figure:
     y: Axis = Axis()
     note: str = ""
     alt_text: str = ""
+
+    def _repr_svg_(self) -> str:
+        from neuro_divergent.reporting.svg.file import render_svg
+
+        return render_svg(self)

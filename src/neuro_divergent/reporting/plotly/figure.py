@@ -13,7 +13,7 @@ import numpy as np
 
 from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.reporting.figures.figure import Axis, Figure, Heatmap, Rule
-from neuro_divergent.reporting.plotly.palette import GRID, RULE
+from neuro_divergent.reporting.plotly.palette import GRID, RULE, TEXT
 from neuro_divergent.reporting.plotly.traces import Json, Traces, plain, safe
 from neuro_divergent.reporting.svg.axes import LONGEST, Axes
 from neuro_divergent.reporting.svg.labels import shorten
@@ -49,7 +49,7 @@ def to_plotly(figure: Figure) -> Any:
         ) from None
     drawn = graph_objects.Figure(to_json(figure))
     lines = {"gridcolor": GRID, "linecolor": GRID, "zerolinecolor": GRID}
-    drawn.update_layout(template="none", xaxis=lines, yaxis=lines)
+    drawn.update_layout(template="none", font_color=TEXT, xaxis=lines, yaxis=lines)
     return drawn
 
 

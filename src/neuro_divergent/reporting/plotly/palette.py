@@ -25,6 +25,8 @@ TONES = {
 }
 RULE = "#7a8591"
 GRID = "rgba(128, 138, 150, 0.28)"
+TEXT = "#757c86"
+"""Text that can be read on white and on black; an image or a page of its own has darker text."""
 ABOVE, BELOW = "#1e80c0", "#cf6414"
 """Shades of numbers above zero and below."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from textwrap import wrap
+from zlib import crc32
 
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.svg.axes import LONGEST
@@ -34,9 +35,10 @@ def render_svg(figure: Figure) -> str:
     top += 24 if layout.has_text_above else 14
     lines.append(f'<g transform="translate({left} {top})">')
     lines.extend(_axes(layout, wide, tall))
+    box = f"box-{crc32(f'{figure.title}{wide}x{tall}'.encode()):x}"  # several figures may be in one page
     if layout.is_cut:
-        lines.append(f'<clipPath id="box"><rect width="{wide}" height="{tall}"/></clipPath>')
-    lines.append('<g clip-path="url(#box)">' if layout.is_cut else "<g>")
+        lines.append(f'<clipPath id="{box}"><rect width="{wide}" height="{tall}"/></clipPath>')
+    lines.append(f'<g clip-path="url(#{box})">' if layout.is_cut else "<g>")
     lines.extend(draw_shapes(layout))
     lines.append("</g>")
     lines.extend(

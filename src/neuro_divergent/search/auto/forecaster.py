@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from neuro_divergent.core import html
 from neuro_divergent.core.config import Config
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.core.formatting import format_duration, format_number
+from neuro_divergent.core.progress import Task as ProgressTask
+from neuro_divergent.core.progress import following, track
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import to_native
 from neuro_divergent.data.panel import Panel
@@ -52,7 +57,7 @@ class AutoForecaster(SavedModel):
 
     Naive forecasts, statistical models (with the extra ``statistical``) and networks are back-tested at several
     cut-offs, the better ones longer; their out-of-fold forecasts decide who counts how much; the chosen ones are
-    fitted to all rows. Intervals are conformal, from errors on the back-tests. See docs/auto.md.
+    fitted to all rows. Intervals are conformal, from errors on the back-tests. See docs/guides/auto.md.
 
     Args:
         horizon: Steps to forecast.
@@ -65,6 +70,15 @@ class AutoForecaster(SavedModel):
         config: The settings.
         plan: What to fit, if it is known already: nothing is searched then; see ``from_plan``.
         directory: Where the search was stored; ``None`` if it was not.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> auto = nd.AutoForecaster(horizon=12, budget="1m", models=["drift", "seasonal_naive"], jobs=1)
+        >>> forecast = auto.fit(nd.datasets.air_passengers()).predict(levels=[80])
+        >>> forecast.columns
+        ['unique_id', 'ds', 'forecast', 'lo-80', 'hi-80']
+        >>> auto.leaderboard().select("candidate", "weight").row(0)
+        ('seasonal_naive', 1.0)
     """
 
     training: ClassVar[TrainingConfig] = TrainingConfig(threads=1)
@@ -105,7 +119,7 @@ class AutoForecaster(SavedModel):
         callbacks: Sequence[CallbackLike] = (),
         initial: InitialLike | None = None,
         directory: str | Path | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[Progress], None] | bool | None = None,
         began: float | None = None,
         **schema: Any,
     ) -> Self:
@@ -118,7 +132,8 @@ class AutoForecaster(SavedModel):
             directory: Where the search is stored. A search that was interrupted there, by a signal or a kill, goes on
                 with what is left of its budget and repeats nothing that was finished; ``nd.load(directory)`` reads the
                 best model so far at any time after the first seconds.
-            progress: Called with a ``Progress`` whenever something begins or ends.
+            progress: Whether progress is shown, as inside of ``nd.show_progress()``; or a function that is called with
+                a ``Progress`` whenever something begins or ends.
             began: When the budget began to run, by ``time.monotonic``; unset, now.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
@@ -135,6 +150,8 @@ class AutoForecaster(SavedModel):
         with ExitStack() as stack:
             self.directory = None if directory is None else Path(directory)
             place = self.directory or Path(stack.enter_context(TemporaryDirectory(prefix="neuro-divergent-auto-")))
+            report = stack.enter_context(following(progress))
+            shown = stack.enter_context(track("Automatic search", unit="candidate"))
             run = AutoRun(
                 config=self.config,
                 panel=panel,
@@ -143,7 +160,7 @@ class AutoForecaster(SavedModel):
                 directory=SearchDirectory(place),
                 season=self._season(panel),
                 is_kept=directory is not None,
-                progress=progress,
+                progress=partial(_tell, shown, report),
             )
             self._parts = run.replay(self.plan) if self.plan is not None else run.search()
         self.plan = self._parts.fitted.plan if self.plan is None else self.plan
@@ -260,6 +277,25 @@ class AutoForecaster(SavedModel):
         config = self.config
         return f"{type(self).__name__}(horizon={config.horizon}, budget={config.seconds:g}, {config.preset}, {state})"
 
+    def _repr_html_(self) -> str:
+        config = self.config
+        if self._parts is None:
+            return html.card(type(self).__name__, "not fitted: call fit(data)", html.facts([("settings", config)]))
+        results = self.results
+        rows = [
+            (row.candidate, row.kind, row.score, row.weight, row.p_value, format_duration(row.seconds), row.note)
+            for row in results.rows
+        ]
+        names = ["candidate", "kind", results.metric.upper(), "weight", "p value", "time", "note"]
+        members = ", ".join(f"{item.name} {item.weight:.2f}" for item in self._parts.fitted.plan.members)
+        return html.card(
+            type(self).__name__,
+            f"horizon {config.horizon}, fitted: {members}",
+            html.paragraph(results.reason),
+            html.table(names, rows),
+            *(html.paragraph(note) for note in results.notes),
+        )
+
     @property
     def architecture(self) -> _Named:
         """What tables call the model."""
@@ -298,6 +334,11 @@ class AutoForecaster(SavedModel):
         return self._parts.leaderboard
 
     @property
+    def panel(self) -> Panel | None:
+        """Always ``None``: what a search keeps of the data is the context of its fitted state."""
+        return None
+
+    @property
     def split(self) -> Split | None:
         """Always ``None``: back-tests have cut-offs of their own."""
         return None
@@ -326,6 +367,15 @@ class AutoForecaster(SavedModel):
 
     def _season(self, panel: Panel) -> int:
         return choose_season(Task(horizon=self.config.horizon, season_length=self.config.season_length), panel)
+
+
+def _tell(shown: ProgressTask, report: Callable[[Progress], None] | None, message: Progress) -> None:
+    """Pass a message on to the display of progress and to a function of the user."""
+    shown.total, shown.seconds_left = message.total, message.left
+    best = message.best and f"best {message.best[0]} with {message.metric.upper()} {format_number(message.best[1])}"
+    shown.update(message.done, ", ".join(filter(None, (message.phase, *message.running, best))))
+    if report is not None:
+        report(message)
 
 
 class _Document(Config):

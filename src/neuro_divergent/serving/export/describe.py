@@ -10,6 +10,7 @@ from neuro_divergent import __version__
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.schema import READING, Schema
 from neuro_divergent.evaluation.conformal.conformal import Conformal
 from neuro_divergent.forecasting.ensemble.ensemble import Ensemble
 from neuro_divergent.forecasting.fitted import FittedModel
@@ -21,6 +22,8 @@ from neuro_divergent.serving.description import Description, ExportedFeature
 from neuro_divergent.serving.export.window_module import WindowModule
 
 _SHORTER_THAN_A_DAY = ("ns", "us", "ms", "s", "m", "h")
+
+_READ_AS_STORED = ("encoding", "date_format")  # which a description has fields of their own for
 
 TimeType = Literal["date", "datetime", "integer"]
 
@@ -69,12 +72,20 @@ def describe(model: ForecastModel, module: WindowModule, quantiles: tuple[float,
         unknown_category=schema.unknown_category,
         encoding=schema.encoding,
         date_format=schema.date_format,
+        reading=_reading(schema),
         takes_series=module.takes_series,
         requires_known_series=module.requires_known or (module.joint and context.num_series > 0),
         series=tuple(context.ids.to_list()) if named else (),
         target_range=_target_range(networks),
         integer_valued=module.integer_valued,
     )
+
+
+def _reading(schema: Schema) -> dict[str, Any]:
+    """Return the settings by which the tables of training were read, where they are not the usual ones."""
+    usual = Schema()
+    names = [name for name in (*READING, "duplicates") if name not in _READ_AS_STORED]
+    return {name: value for name in names if (value := getattr(schema, name)) != getattr(usual, name)}
 
 
 def networks_of(model: ForecastModel) -> tuple[FittedModel, ...]:

@@ -1,7 +1,8 @@
-"""CSV files, read whole."""
+"""CSV files and others that are read whole."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,7 +40,10 @@ class CsvPart:
             frame = frame.with_columns(pl.col(cutter.id).cast(pl.String))
         if cutter.as_of is not None:
             times = check_times(frame[cutter.schema.time], table.error, cutter.schema.date_format)
-            frame = frame.filter(times <= cutter.limit(times))
+            inside = times <= cutter.limit(times)
+            frame = frame.filter(inside)
+            if not isinstance(table.rows, int):
+                table = dataclasses.replace(table, rows=table.rows[inside.to_numpy()])
         if frame.height:
             found = table.with_frame(frame)
             yield Block(None, lambda: found)

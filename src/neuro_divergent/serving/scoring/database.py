@@ -6,17 +6,15 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from neuro_divergent.core.errors import DataError, MissingDependencyError
+from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.storage.atomic import new_directory
 from neuro_divergent.data.cleaning.calendar import check_times
-from neuro_divergent.data.io.table import Table, first_line
+from neuro_divergent.data.io.database import connected, query_batches
+from neuro_divergent.data.io.table import Table
 from neuro_divergent.data.schema import Schema
-
-_ROWS = 1 << 18  # rows that are fetched together
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,16 @@ class SqlQuery:
         query: A SELECT statement that gives the columns of the table.
         database: Address of any database that SQLAlchemy knows and whose driver is installed, such as
             ``sqlite:///shop.db`` or ``postgresql+psycopg://reader@host/shop``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table, address = nd.datasets.air_passengers(), "sqlite:///sales.db"
+        >>> _ = table.cast({"ds": pl.String}).write_database("sales", address)
+        >>> query = nd.serving.SqlQuery("select * from sales where ds > '1955'", address)
+        >>> model = nd.Statistical("seasonal_naive", horizon=12).fit(table)
+        >>> nd.serving.score_files(model, query, "forecasts", version="v1").rows
+        12
     """
 
     query: str
@@ -57,34 +65,12 @@ class SqlQuery:
 
     def _fetch(self, write: Callable[[pl.DataFrame, int], None]) -> int:
         """Pass the rows on, some at a time, and return how often."""
-        try:
-            import sqlalchemy as sa
-        except ImportError:
-            raise MissingDependencyError(
-                "queries of databases need the package sqlalchemy, which is not installed. Run: pip install sqlalchemy"
-            ) from None
         count = 0
-        try:
-            engine = sa.create_engine(self.database)
-            try:
-                with engine.connect().execution_options(stream_results=True) as connection:
-                    batches: Any = pl.read_database(
-                        sa.text(self.query.strip().rstrip(";")),
-                        connection,
-                        iter_batches=True,
-                        batch_size=_ROWS,
-                        infer_schema_length=None,
-                    )
-                    for frame in batches:
-                        if frame.height:
-                            write(frame, count)
-                            count += 1
-            finally:
-                engine.dispose()
-        except (sa.exc.SQLAlchemyError, pl.exceptions.PolarsError) as error:
-            raise DataError(f"{self}: {first_line(error)}") from None
-        except ImportError as error:
-            raise MissingDependencyError(f"{self}: its driver is not installed ({first_line(error)})") from None
+        with connected(self.database, lambda reason: DataError(f"{self}: {reason}")) as connection:
+            for frame in query_batches(self.query, connection):
+                if frame.height:
+                    write(frame, count)
+                    count += 1
         return count
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from neuro_divergent.data.io.source import DEFAULT_ID, find_files, read_table
+from neuro_divergent.data.cleaning.numbers import NumberStyle
+from neuro_divergent.data.io.address import is_address
+from neuro_divergent.data.io.file_kind import is_of
+from neuro_divergent.data.io.source import DEFAULT_ID, find_files, read_table_ahead
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.data.schema import Schema
-
-_PARQUET = (".parquet", ".pq")
 
 
 class FutureSource:
@@ -26,11 +27,12 @@ class FutureSource:
     def __init__(self, source: Any, schema: Schema) -> None:
         self._id = schema.id or DEFAULT_ID
         wanted = [self._id, schema.time, *schema.future]
-        files = find_files(str(source)) if isinstance(source, str) else []
-        if files and all(file.lower().endswith(_PARQUET) for file in files):
+        files = find_files(source) if isinstance(source, str) and not is_address(source) else []
+        is_typed = not schema.wide and NumberStyle.of(schema).is_plain
+        if files and is_typed and all(is_of("parquet", file) for file in files):
             lazy, self._guessed = pl.scan_parquet(files, glob=False), False
         else:
-            table = read_table(source, schema, only=wanted)
+            table = read_table_ahead(source, schema)
             lazy, self._guessed = table.frame.lazy(), table.guessed
         self._types = lazy.collect_schema()
         self._lazy = lazy.select([name for name in wanted if name in self._types])

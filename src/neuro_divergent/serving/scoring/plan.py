@@ -13,6 +13,8 @@ from typing import Any, Literal
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError, MissingDependencyError
+from neuro_divergent.data.cleaning.numbers import NumberStyle
+from neuro_divergent.data.io.file_kind import is_of, kind_of
 from neuro_divergent.data.io.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.io.source import DEFAULT_ID, columns_of, find_files, read_table
 from neuro_divergent.data.io.table import Table, first_line
@@ -28,7 +30,6 @@ from neuro_divergent.serving.scoring.sorted_file import SortedFilePart, scan_col
 
 Format = Literal["parquet", "csv", "delta"]
 
-_PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _ROWS = 64 << 20  # rows of a part of a large file
 _DELTA_LOG, _PANEL = "_delta_log", "panel.json"
 
@@ -70,10 +71,11 @@ class Planner:
         if "://" in path:
             return self._remote(path)
         files = find_files(path)
-        if self.source_format == "csv" or (self.source_format is None and files[0].lower().endswith(_CSV)):
+        kind = "parquet" if self.source_format == "parquet" else kind_of(files[0])
+        schema = self.scorer.schema
+        is_typed = not schema.wide and NumberStyle.of(schema).is_plain  # else the table is read as a whole
+        if self.source_format == "csv" or kind != "parquet" or not is_typed:
             return self._csv(path, files)
-        if self.source_format is None and not files[0].lower().endswith(_PARQUET):
-            raise DataError(f"{files[0]}: unknown kind of file; known are .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .pq")
         return self._parquet(path, files, unsorted)
 
     def _panel(self, panel: Panel) -> list[Part]:
@@ -124,7 +126,7 @@ class Planner:
         return [CsvPart(file, cutter, name, identity_of([file]), text) for file, name in pairs]
 
     def _remote(self, path: str) -> list[Part]:
-        is_csv = path.lower().endswith(_CSV)
+        is_csv = is_of("text", path)
         lazy = pl.scan_csv(path, try_parse_dates=True) if is_csv else pl.scan_parquet(path)
         return self.plan_table(lazy, path, digest_of(path))
 

@@ -124,6 +124,18 @@ def score_files(
         DataError: If the source cannot be read or its series cannot be forecast.
         InputError: If the directory holds other tables, or another process writes to it.
         StorageError: If the disk refuses; what was written before is complete.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import polars as pl
+        >>> table = nd.datasets.Synthetic(num_series=3, length=60).frame()
+        >>> table.write_parquet("sales.parquet")
+        >>> model = nd.Statistical("seasonal_naive", horizon=7).fit(table)
+        >>> summary = nd.serving.score_files(model, "sales.parquet", "forecasts", version="v1")
+        >>> summary.series, summary.rows
+        (3, 21)
+        >>> pl.read_parquet("forecasts/*.parquet").columns
+        ['unique_id', 'ds', 'forecast', 'made_at', 'model_version']
     """
     request = Request(tuple(levels), tuple(quantiles), horizon, dict(changes or {}))
     scorer = open_scorer(model, request, version=version, threads=threads)

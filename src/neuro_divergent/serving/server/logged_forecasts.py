@@ -60,6 +60,18 @@ def read_forecasts(directory: str | Path, *, actual: Any = None) -> pl.DataFrame
     Raises:
         InputError: If there is no log with such forecasts.
         UntrustedFileError: If a part is damaged.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import json
+        >>> from pathlib import Path
+        >>> names = {"model": "sales", "model_version": "1f", "id": "shop", "time": "day", "target": "units"}
+        >>> head = {"format": 1, **names, "time_type": "integer", "time_unit": None, "time_zone": None}
+        >>> lines = [head | {"frequency": "1", "quantiles": []}]
+        >>> lines += [{"made_at": 0.0, "id": "A", "end": 7, "times": [8, 9], "forecast": [5.0, 6.0]}]
+        >>> _ = Path("part.jsonl").write_text("".join(json.dumps(line) + chr(10) for line in lines))
+        >>> nd.serving.read_forecasts(".").select("shop", "day", "cutoff", "step", "forecast").rows()
+        [('A', 8, 7, 1, 5.0), ('A', 9, 7, 2, 6.0)]
     """
     frames, header = [], None
     for header, lines in _read_parts(Path(directory)):
@@ -83,6 +95,18 @@ def read_inputs(directory: str | Path) -> pl.DataFrame:
     Raises:
         InputError: If it holds none.
         UntrustedFileError: If a part is damaged.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import json
+        >>> from pathlib import Path
+        >>> names = {"model": "sales", "model_version": "1f", "id": "shop", "time": "day", "target": "units"}
+        >>> head = {"format": 1, **names, "time_type": "integer", "time_unit": None, "time_zone": None}
+        >>> lines = [head | {"frequency": "1", "quantiles": []}]
+        >>> lines += [{"made_at": 0.0, "id": "A", "end": 7, "times": [8], "forecast": [5.0], "y": [4.0, 4.5]}]
+        >>> _ = Path("part.jsonl").write_text("".join(json.dumps(line) + chr(10) for line in lines))
+        >>> nd.serving.read_inputs(".").rows()
+        [('A', 6, 4.0), ('A', 7, 4.5)]
     """
     frames, header = [], None
     for header, lines in _read_parts(Path(directory)):

@@ -10,14 +10,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuro_divergent.core.http_access import listen
 from neuro_divergent.serving.dependency import load_package
 from neuro_divergent.serving.server.application import Application
+from neuro_divergent.serving.server.export_cache import usual_cache
 from neuro_divergent.serving.server.guarded_protocol import ConnectionGuard
 from neuro_divergent.serving.server.model_source import ModelSource
 from neuro_divergent.serving.server.settings import ServerSettings
+from neuro_divergent.serving.server.source_address import SourceReader
 
 if TYPE_CHECKING:
     import socket
@@ -33,24 +36,37 @@ _CODES = {signal.SIGTERM: 143, signal.SIGINT: 130}
 
 
 def serve(
-    settings: ServerSettings, sources: Sequence[ModelSource], *, ready: Callable[[ServerSettings], None] | None = None
+    settings: ServerSettings,
+    sources: Sequence[ModelSource | str | Path],
+    *,
+    ready: Callable[[ServerSettings], None] | None = None,
 ) -> None:
     """Serve models until SIGTERM or SIGINT; SIGHUP looks for new versions.
 
     Args:
         settings: Settings of the server.
-        sources: Where the models come from.
+        sources: Where the models come from: exported files, and directories of saved models or runs, by their paths.
         ready: Called with the settings, in which the port is the real one, when requests are answered.
 
     Raises:
         InputError: If it cannot listen, or two models have the same name.
         NeuroDivergentError: If a model cannot be loaded.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> settings = nd.serving.ServerSettings(port=0)
+        >>> nd.serving.serve(settings, ["model.onnx"])
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.InputError: model.onnx: not found; export a model to it with: nd export ...
     """
+    reader = SourceReader(usual_cache(), threads=settings.threads)
+    found = [reader.read([str(item)])[0] if isinstance(item, (str, Path)) else item for item in sources]
     with listen(settings.host, settings.port, who="server", backlog=_BACKLOG) as listener:
         actual = replace(settings, port=listener.getsockname()[1])
         config_loop = uvicorn.Config(_no_app, log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=config_loop) as runner:
-            runner.run(_serve(actual, sources, listener, ready))
+            runner.run(_serve(actual, found, listener, ready))
 
 
 async def _serve(

@@ -38,6 +38,16 @@ class Limits:
         headers: Bytes of the headers.
         connections: Open connections.
         batch: Windows that go through the network together.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> limits = nd.serving.Limits(body=1_000_000, series=100)
+        >>> limits.series, limits.queue
+        (100, 1024)
+        >>> nd.serving.Limits(series=0)
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: limit series: 0 must be above 0.
     """
 
     body: int = 16 * 1024**2
@@ -78,6 +88,16 @@ class ServerSettings:
         threads: Threads of the network.
         log_forecasts: Directory for a log of the forecasts; ``None`` for none.
         log_inputs: Whether the log holds the requests as well.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> settings = nd.serving.ServerSettings(port=9000, limits=nd.serving.Limits(request_seconds=5))
+        >>> settings.needs_token
+        False
+        >>> nd.serving.ServerSettings(host="0.0.0.0")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.InputError: host 0.0.0.0: anybody who reaches it could use the models; give ...
     """
 
     host: str = "127.0.0.1"

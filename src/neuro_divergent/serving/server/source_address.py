@@ -51,7 +51,9 @@ class SourceReader:
         match = None if Path(text).exists() else _NAMED.fullmatch(text)
         name, place = (None, text) if match is None else (match[1], match[2])
         path = Path(place)
-        if path.suffix.lower() == ".onnx" or path.is_file():
+        if path.is_file() and path.suffix.lower() != ".onnx":
+            raise InputError(f"{place}: is no .onnx file; give a run or a model, or export one with: nd export RUN")
+        if path.suffix.lower() == ".onnx":
             return FileSource(path, name=name, threads=self._threads)
         if path.is_dir():
             return DirectorySource(path, cache=self._cache, name=name, threads=self._threads)
@@ -73,7 +75,10 @@ class SourceReader:
         if location is None and re.search("@|==", address) and Path(_USUAL_REGISTRY).is_dir():
             location = _USUAL_REGISTRY
         if location is None:
-            raise InputError(f"{address}: not found; where it is a version of a registry, name that with --registry.")
+            raise InputError(
+                f"{address}: not found; give an .onnx file, the directory of a model or a run, or a version such as "
+                "sales@champion of the registry that --registry names."
+            )
         if self._registry is None:
             self._registry = Registry(location, blobs=self._blobs, create=False)
         return self._registry

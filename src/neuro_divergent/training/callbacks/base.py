@@ -29,6 +29,21 @@ class Callback:
             writes files or prints, and neither changes training nor asks for its state.
         in_vectorized: Whether it works where several networks are trained in one step (``training/vectorized``): it
             does not look at gradients.
+
+    Examples:
+        A callback of one's own, which stops training when the loss is low enough:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> class StopBelow(nd.callbacks.Callback):
+        ...     def logged(self, trainer):
+        ...         if trainer.history.rows[-1]["train_loss"] < 0.01:
+        ...             trainer.stop("the loss is low enough")
+        >>> network, config = torch.nn.Linear(1, 1, bias=False), nd.TrainingConfig(log_every=5)
+        >>> trainer = nd.Trainer(network, nd.losses.MAE(), config, callbacks=StopBelow())
+        >>> history = trainer.fit((torch.zeros(8, 1), torch.zeros(8, 1)))
+        >>> trainer.state.step, trainer.state.stop_reason
+        (5, 'the loss is low enough')
     """
 
     in_refit: ClassVar[bool] = False
@@ -123,7 +138,16 @@ class ClosingCallback(Callback):
 
 
 class CallbackConfig(Config):
-    """Settings that build a callback; accepted wherever a callback is."""
+    """Settings that build a callback; accepted wherever a callback is.
+
+    Examples:
+        Settings can be written to a file; the callback itself is built when training begins:
+
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(callbacks=[nd.callbacks.CSVLog("losses.csv")])
+        >>> config.to_dict()["callbacks"]
+        [{'name': 'csv', 'path': 'losses.csv'}]
+    """
 
     @abstractmethod
     def build(self) -> Callback:
@@ -144,8 +168,21 @@ def as_callback(item: object) -> Callback:
     if isinstance(item, CallbackConfig):
         return item.build()
     if isinstance(item, Callback):
+        _require_events(item)
         return item
     hint = f" Call it: {item.__name__}()." if isinstance(item, type) and issubclass(item, CallbackLike) else ""
     raise ConfigError(
         f"callbacks: {item!r} is neither a callback nor a config that builds one, such as EarlyStopping().{hint}"
     )
+
+
+def _require_events(callback: Callback) -> None:
+    """Refuse a callback that handles nothing because its methods have names of another library, like on_epoch_end."""
+    bases = [kind for kind in type(callback).__mro__ if not issubclass(Callback, kind)]
+    own = {name for kind in bases for name in vars(kind) if not name.startswith("_")}
+    foreign = sorted(name for name in own if name.startswith("on_"))
+    if foreign and not own & set(vars(Callback)):
+        raise ConfigError(
+            f"callbacks: {type(callback).__name__} handles no event: there is no {foreign[0]}. Events are "
+            "methods such as epoch_end, step_end, validation_end and fit_end."
+        )

@@ -57,6 +57,19 @@ class Checkpointing(CallbackConfig):
         compress: Whether tensors are compressed with zstd, which is an extra: ``pip install "neuro-divergent[zstd]"``.
         background: Whether a thread writes while training goes on. The state is copied first, so what is written is the
             same; it takes memory for the copy.
+
+    Examples:
+        A training of 30 steps, of whose checkpoints the last two are kept:
+
+        >>> import neuro_divergent as nd
+        >>> import pathlib, tempfile, torch
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     writing = nd.callbacks.Checkpointing(directory=directory, every_epochs=None, every_steps=10, keep=2)
+        ...     config = nd.TrainingConfig(max_steps=30)
+        ...     trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config, callbacks=writing)
+        ...     _ = trainer.fit((torch.ones(8, 1), torch.ones(8, 1)))
+        ...     print(sorted(path.name for path in pathlib.Path(directory).iterdir()))
+        ['step-000000020', 'step-000000030']
     """
 
     directory: str | Path | None = None

@@ -26,6 +26,17 @@ class CSVLog(NamedCallback):
 
     Attributes:
         path: The file; it is replaced if it exists.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import pathlib, tempfile, torch
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     file = pathlib.Path(directory, "history.csv")
+        ...     config = nd.TrainingConfig(max_steps=20, callbacks=nd.callbacks.CSVLog(file))
+        ...     _ = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config).fit((torch.ones(8, 1), torch.ones(8, 1)))
+        ...     lines = file.read_text().splitlines()
+        >>> lines[0].split(",")[:4], len(lines)
+        (['step', 'epoch', 'seconds', 'train_loss'], 3)
     """
 
     path: str | Path = "history.csv"

@@ -24,6 +24,18 @@ class EarlyStopping(CallbackConfig):
         metric: Which result of a validation is watched.
         mode: Whether lower (``min``) or higher (``max``) is better.
         restore_best: Whether training ends with the weights of the best validation instead of the last ones.
+
+    Examples:
+        Where nothing can improve, training ends after the first validation and three more:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> zeros, network = torch.zeros(8, 1), torch.nn.Linear(1, 1, bias=False)
+        >>> config = nd.TrainingConfig(validate_every=1, early_stopping=nd.EarlyStopping(patience=3))
+        >>> trainer = nd.Trainer(network, nd.losses.MSE(), config)
+        >>> history = trainer.fit((zeros, zeros), validation=(zeros, zeros))
+        >>> trainer.state.step, trainer.state.stop_reason
+        (4, 'validation_loss has not improved in 3 validations')
     """
 
     patience: int = knob(10, low=3, high=30, ge=1)

@@ -42,6 +42,18 @@ class EventLog(Callback):
     Args:
         path: The file; what is there stays.
         history: File for the history as Parquet, written when training ends, in whichever way; ``None`` for none.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import json, pathlib, tempfile, torch
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     log = nd.callbacks.EventLog(pathlib.Path(directory, "events.jsonl"))
+        ...     config = nd.TrainingConfig(max_steps=20)
+        ...     trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config, callbacks=log)
+        ...     _ = trainer.fit((torch.ones(8, 1), torch.ones(8, 1)))
+        ...     events = [json.loads(line) for line in log.path.read_text().splitlines()]
+        >>> [(event["event"], event["step"]) for event in events]
+        [('start', 0), ('columns', 10), ('row', 10), ('row', 20), ('end', 20)]
     """
 
     main_only: ClassVar[bool] = True

@@ -34,6 +34,18 @@ class Heartbeat(Callback):
         every: Seconds from one time to the next, at least.
         attempt: Which start of the run this is, counted from 1; unset, what ``ND_ATTEMPT`` says in the environment.
         phase: What steps are part of.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import json, pathlib, tempfile, torch
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     heartbeat = nd.callbacks.Heartbeat(pathlib.Path(directory, "heartbeat.json"), every=5.0)
+        ...     config = nd.TrainingConfig(max_steps=20)
+        ...     trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config, callbacks=heartbeat)
+        ...     _ = trainer.fit((torch.ones(8, 1), torch.ones(8, 1)))
+        ...     last = json.loads(heartbeat.path.read_text())
+        >>> last["step"], last["total_steps"], last["phase"]
+        (20, 20, 'finishing')
     """
 
     main_only: ClassVar[bool] = True

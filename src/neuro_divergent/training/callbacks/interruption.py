@@ -18,6 +18,22 @@ class Interruption(ClosingCallback):
     The step that is under way is finished (validation is cancelled), checkpoints are written, and ``fit`` ends with
     ``Interrupted``. A second signal ends the process the way it would without this callback, at once. ``fit`` must run
     in the main thread.
+
+    Examples:
+        Ctrl-C between two steps, which another callback stands for here:
+
+        >>> import neuro_divergent as nd
+        >>> import signal, torch
+        >>> class ControlC(nd.callbacks.Callback):
+        ...     def step_end(self, trainer):
+        ...         signal.raise_signal(signal.SIGINT)
+        >>> callbacks = [nd.callbacks.Interruption(), ControlC()]
+        >>> trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), callbacks=callbacks)
+        >>> try:
+        ...     trainer.fit((torch.ones(8, 1), torch.ones(8, 1)))
+        ... except nd.errors.Interrupted:
+        ...     print("step", trainer.state.step, "is complete")
+        step 1 is complete
     """
 
     def __init__(self, signals: Sequence[str] = ("SIGINT", "SIGTERM")) -> None:

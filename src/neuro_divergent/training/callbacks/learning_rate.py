@@ -21,6 +21,16 @@ class LearningRateLog(Callback):
 
     Attributes:
         rows: One for each step and group: ``step`` (counted from 1), ``epoch``, ``group`` (from 0), ``learning_rate``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> config = nd.TrainingConfig(max_steps=3, optimizer=nd.optimizers.SGD(lr=0.9), schedule="linear")
+        >>> rates = nd.callbacks.LearningRateLog()
+        >>> trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config, callbacks=rates)
+        >>> history = trainer.fit((torch.ones(8, 1), torch.zeros(8, 1)))
+        >>> [(row["step"], round(row["learning_rate"], 2)) for row in rates.rows]
+        [(1, 0.9), (2, 0.6), (3, 0.3)]
     """
 
     def __init__(self, every: Literal["step", "epoch"] = "step") -> None:

@@ -17,6 +17,15 @@ class TimeLimit(Callback):
 
     What follows the last step (a validation, going back to the best weights) comes on top. Time that training took
     before it was interrupted counts; the time in between does not.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> limit = nd.callbacks.TimeLimit(seconds=1e-6)
+        >>> trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), callbacks=limit)
+        >>> history = trainer.fit((torch.ones(8, 1), torch.zeros(8, 1)))
+        >>> trainer.state.step, trainer.state.stop_reason
+        (1, 'the time limit of 1e-06 s is reached')
     """
 
     def __init__(self, seconds: float) -> None:

@@ -25,6 +25,13 @@ class Log(NamedCallback):
 
     Attributes:
         every: Rows from one message to the next; rows with a validation are always logged.
+
+    Examples:
+        After ``logging.basicConfig(level="INFO")`` every tenth row of the history appears on the terminal:
+
+        >>> import neuro_divergent as nd
+        >>> nd.TrainingConfig(callbacks=nd.callbacks.Log(every=10)).callbacks
+        (Log(every=10),)
     """
 
     every: int = Field(default=1, ge=1)

@@ -36,6 +36,13 @@ class MLflow(NamedCallback):
             there is none.
         parameters: More to record besides the settings of training, such as those of the architecture.
         tags: Labels of the run.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> callback = nd.callbacks.MLflow("sales", tracking_uri="sqlite:///mlflow.db", tags={"team": "demand"})
+        >>> config = nd.TrainingConfig(callbacks=callback)
+        >>> config.callbacks[0].experiment, config.callbacks[0].run  # MLflow invents a name for the run
+        ('sales', None)
     """
 
     experiment: str = "neuro-divergent"

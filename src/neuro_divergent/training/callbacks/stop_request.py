@@ -26,6 +26,22 @@ class StopRequest(ClosingCallback):
         signals: Names such as ``"SIGUSR1"``. They are heard from the start to the end of ``fit``, which must then run
             in the main thread; afterwards whoever heard them before does so again. That already holds for a second
             signal.
+
+    Examples:
+        A callback stands here for somebody who makes the file while training runs:
+
+        >>> import neuro_divergent as nd
+        >>> import pathlib, tempfile, torch
+        >>> class Touch(nd.callbacks.Callback):
+        ...     def epoch_start(self, trainer):
+        ...         file.touch()
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     file = pathlib.Path(directory, "stop")
+        ...     callbacks = [nd.callbacks.StopRequest(file), Touch()]
+        ...     trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), callbacks=callbacks)
+        ...     _ = trainer.fit((torch.ones(8, 1), torch.ones(8, 1)))
+        >>> trainer.state.step, trainer.state.stop_requested
+        (1, True)
     """
 
     in_refit: ClassVar[bool] = True

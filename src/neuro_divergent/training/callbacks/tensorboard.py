@@ -22,6 +22,12 @@ class TensorBoard(NamedCallback):
 
     Attributes:
         directory: Where to; ``tensorboard --logdir`` takes it or a directory above it.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(callbacks=nd.callbacks.TensorBoard("runs/tensorboard"))
+        >>> config.to_dict()["callbacks"]  # in a TOML file: [[training.callbacks]]
+        [{'name': 'tensorboard', 'directory': 'runs/tensorboard'}]
     """
 
     directory: str | Path = "tensorboard"

@@ -123,6 +123,18 @@ def read_checkpoint(place: Path | str) -> dict[str, Any]:
     Raises:
         UntrustedFileError: If it is not a checkpoint, was altered, or was written by a newer version.
         StorageError: If it cannot be read.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import pathlib, tempfile, torch
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     config = nd.TrainingConfig(max_steps=30)
+        ...     writing = nd.callbacks.Checkpointing(directory=directory)
+        ...     trainer = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config, callbacks=writing)
+        ...     _ = trainer.fit((torch.ones(8, 1), torch.ones(8, 1)))
+        ...     state = nd.training.read_checkpoint(pathlib.Path(directory, "step-000000030"))
+        >>> sorted(state["module"])
+        ['bias', 'weight']
     """
     place = place if is_url(place) else Path(place)
     refuse_pickle(place, "a checkpoint")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.training.gradients.finite_difference import DifferenceMethod, RepeatedPass, default_step, slope
@@ -57,6 +58,13 @@ class GradientCheck:
         method: How the numeric gradients were made.
         tolerance: Relative error up to which they agree.
         floor: Derivatives below this are measured against it.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> check = nd.check_gradients(torch.nn.Linear(2, 1), torch.ones(3, 2))  # of the sum of the squared outputs
+        >>> check.passed, check.method, check.frame()["entries"].to_list()
+        (True, 'central', [2, 1])
     """
 
     parameters: tuple[CheckedParameter, ...]
@@ -94,6 +102,20 @@ class GradientCheck:
         ]
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        state = "agree" if self.passed else "DISAGREE"
+        return f"GradientCheck({state}: worst relative error {self.worst.error:.1e} at {self.worst.name})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row.name, f"{row.checked} of {row.entries}", f"{row.error:.1e}", row.autodiff, row.numeric)
+            for row in self.parameters
+        ]
+        summary = f"gradients {'agree' if self.passed else 'DISAGREE'}, worst relative error {self.worst.error:.1e}"
+        return html.card(
+            "GradientCheck", summary, html.table(["parameter", "checked", "error", "autodiff", "numeric"], rows)
+        )
+
 
 def check_gradients(
     module: nn.Module,
@@ -123,6 +145,14 @@ def check_gradients(
 
     Raises:
         InputError: If there is nothing to check, or the loss is not a number.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> batch = torch.linspace(-1, 1, 6).view(3, 2), torch.ones(3, 1)
+        >>> check = nd.check_gradients(torch.nn.Linear(2, 1), batch, nd.losses.MSE())
+        >>> check.passed, [(row.name, row.checked) for row in check.parameters]
+        (True, [('weight', 2), ('bias', 1)])
     """
     step = default_step(method, torch.float64)
     if max_entries is not None and max_entries < 1:

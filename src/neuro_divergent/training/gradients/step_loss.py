@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from neuro_divergent.core.nested import num_rows
 from neuro_divergent.losses.reduce import mean_of
 from neuro_divergent.training.objective import Example, Objective, select_rows
 from neuro_divergent.training.precision import Precision
@@ -29,6 +30,19 @@ class StepLoss:
         strategy: How processes share the work.
         in_double: Whether gradients of several batches are to be added up in float64.
         unit: A power of two near the rows of a batch, the same in all steps and processes.
+
+    Examples:
+        An estimator gets one for each step, here of two batches:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> class Reporting(nd.training.Autodiff):
+        ...     def estimate(self, step):
+        ...         print("batches of", [len(inputs) for inputs, _ in step.batches])
+        ...         return super().estimate(step)
+        >>> config = nd.TrainingConfig(max_steps=1, batch_size=4, accumulate=2, gradient=Reporting())
+        >>> _ = nd.Trainer(torch.nn.Linear(1, 1), nd.losses.MSE(), config).fit((torch.ones(8, 1), torch.ones(8, 1)))
+        batches of [4, 4]
     """
 
     batches: Sequence[Any]
@@ -77,4 +91,4 @@ class StepLoss:
 
     def rows(self, batch: Any) -> Iterator[Any]:
         """Yield each row of a batch as a batch."""
-        return (select_rows(batch, slice(row, row + 1)) for row in range(len(batch[0])))
+        return (select_rows(batch, slice(row, row + 1)) for row in range(num_rows(batch[0])))

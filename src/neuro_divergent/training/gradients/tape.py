@@ -39,6 +39,18 @@ class GradientTape:
     Args:
         persistent: Whether gradients can be computed more than once. What it recorded then stays in memory for as long
             as the recorded tensors do.
+
+    Examples:
+        First and second derivative of the third power at 2:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> with nd.GradientTape() as outer:
+        ...     x = outer.watch(torch.tensor(2.0))
+        ...     with nd.GradientTape() as inner:
+        ...         slope = inner.gradient(x**3, x)
+        >>> slope.item(), outer.gradient(slope, x).item()
+        (12.0, 12.0)
     """
 
     def __init__(self, *, persistent: bool = False) -> None:

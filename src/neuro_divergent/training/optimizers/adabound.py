@@ -18,9 +18,23 @@ class AdaBound(LibraryOptimizer):
     Weight decay is apart from the gradient. Needs the extra ``optimizers``.
 
     Attributes:
+        betas: How much of the running means of the gradient and of its square is kept at each step.
+        eps: Small number that is added to the divisor, so that it is never zero.
         final_lr: Rate of the SGD it ends as; the schedule multiplies it, too.
         gamma: How fast the bounds close.
         amsbound: Whether the largest mean of squares so far counts instead of the last.
+
+    Examples:
+        With bounds that close at once it is gradient descent from the start, with the rate ``final_lr``:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(2)])
+        >>> optimizer = nd.optimizers.AdaBound(final_lr=0.1, gamma=1e6, betas=(0.0, 0.999)).build(weights)
+        >>> weights[0].grad = torch.tensor([0.01, 100.0])
+        >>> optimizer.step()
+        >>> [round(weight, 3) for weight in weights[0].tolist()]
+        [-0.001, -10.0]
     """
 
     arguments: ClassVar[dict[str, str]] = {"amsbound": "ams_bound"}

@@ -18,6 +18,19 @@ class Adadelta(WrappedOptimizer):
 
     Attributes:
         rho: How much of the running means is kept at each step.
+        eps: Small number that is added to the divisor, so that it is never zero.
+
+    Examples:
+        Steps begin small, and as large for large gradients as for small ones:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(2)])
+        >>> optimizer = nd.optimizers.Adadelta().build(weights)
+        >>> weights[0].grad = torch.tensor([1.0, 100.0])
+        >>> optimizer.step()
+        >>> [round(weight, 4) for weight in weights[0].tolist()]
+        [-0.0032, -0.0032]
     """
 
     elementwise: ClassVar[bool] = True

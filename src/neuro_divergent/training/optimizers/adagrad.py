@@ -15,6 +15,25 @@ class Adagrad(WrappedOptimizer):
     """Divides the gradient by the root of the sum of all its squares so far (Duchi et al., 2011).
 
     The steps shrink by themselves, so it wants a larger rate than Adam. Weight decay is added to the gradient.
+
+    Attributes:
+        eps: Small number that is added to the divisor, so that it is never zero.
+
+    Examples:
+        Under a constant gradient step n is the rate divided by the root of n:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(1)])
+        >>> optimizer = nd.optimizers.Adagrad(lr=0.1).build(weights)
+        >>> for _ in range(4):
+        ...     weights[0].grad, before = torch.ones(1), weights[0].item()
+        ...     optimizer.step()
+        ...     print(round(weights[0].item() - before, 3))
+        -0.1
+        -0.071
+        -0.058
+        -0.05
     """
 
     elementwise: ClassVar[bool] = True

@@ -33,6 +33,13 @@ class Optimizer(Component):
             be loaded again.
         elementwise: Whether the change of a weight depends on that weight and its gradients alone, and is proportional
             to the learning rate, so that networks can be stacked (``training/vectorized``).
+
+    Examples:
+        A name, or a table as in a TOML file, stands for an optimizer wherever one is expected:
+
+        >>> import neuro_divergent as nd
+        >>> nd.TrainingConfig(optimizer={"name": "sgd", "lr": 0.1}).optimizer.momentum
+        0.9
     """
 
     registry: ClassVar[Registry] = Registry("optimizer", "neuro_divergent.training.optimizers")

@@ -17,6 +17,16 @@ class Group(Config):
         lr: Learning rate, instead of the optimizer's; the schedule still multiplies it.
         lr_factor: What the optimizer's learning rate is multiplied with; instead of ``lr``.
         weight_decay: Weight decay, instead of the optimizer's.
+
+    Examples:
+        The first layer learns ten times more slowly than the rest:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+        >>> settings = nd.AdamW(lr=0.01, weight_decay=0.0, groups=[nd.optimizers.Group("0.*", lr_factor=0.1)])
+        >>> [(len(group["params"]), group["lr"]) for group in settings.build(network).param_groups]
+        [(2, 0.01), (2, 0.001)]
     """
 
     pattern: str = Field(min_length=1)

@@ -22,6 +22,23 @@ class LAMB(WrappedOptimizer):
     As in the third version of the paper there is no bias correction; weight decay is part of the direction. As in the
     authors' own runs, biases and the like, with fewer than two axes, take Adam's step instead: in proportion to their
     size they could never change their sign. Needs the extra ``optimizers``.
+
+    Attributes:
+        betas: How much of the running means of the gradient and of its square is kept at each step.
+        eps: Small number that is added to the divisor, so that it is never zero.
+
+    Examples:
+        A matrix changes by the fraction ``lr`` of its own norm, whatever the gradient is:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.ones(2, 2), torch.full((2, 2), 5.0)])
+        >>> optimizer = nd.optimizers.LAMB(lr=0.01).build(weights)
+        >>> for weight in weights:
+        ...     weight.grad = torch.full((2, 2), 3.0)
+        >>> optimizer.step()
+        >>> [round(weight[0, 0].item(), 3) for weight in weights]
+        [0.99, 4.95]
     """
 
     lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)

@@ -29,6 +29,20 @@ class Lookahead(Optimizer):
         lr: Learning rate, instead of the one of ``base``.
         every: Steps of the base between two slow ones.
         alpha: Which part of the way the slow weights go.
+
+    Examples:
+        Two fast steps lead from 0 to -0.2, and the slow weights go half of that way:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(1)])
+        >>> base = nd.optimizers.SGD(lr=0.1, momentum=0.0)
+        >>> optimizer = nd.optimizers.Lookahead(base=base, every=2, alpha=0.5).build(weights)
+        >>> for _ in range(2):
+        ...     weights[0].grad = torch.ones(1)
+        ...     optimizer.step()
+        >>> round(weights[0].item(), 3)
+        -0.1
     """
 
     averages: ClassVar[bool] = True

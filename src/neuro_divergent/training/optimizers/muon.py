@@ -31,6 +31,15 @@ class Muon(AdamW):
         nesterov: Whether that is Nesterov's.
         iterations: How often the orthogonalisation is repeated.
         exclude: Patterns of more matrices to leave to AdamW, such as the output layers of a network with several.
+
+    Examples:
+        The first and the second matrix are hidden ones; the output layer and all biases are left to AdamW:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> layers = [torch.nn.Linear(4, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)]
+        >>> sorted(nd.optimizers.Muon().hidden_matrices(torch.nn.Sequential(*layers)))
+        ['0.weight', '1.weight']
     """
 
     elementwise: ClassVar[bool] = False

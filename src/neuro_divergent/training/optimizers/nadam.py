@@ -18,7 +18,22 @@ class NAdam(WrappedOptimizer):
     Weight decay is apart from the gradient, as in AdamW, unless ``decoupled`` is off.
 
     Attributes:
+        betas: How much of the running means of the gradient and of its square is kept at each step.
+        eps: Small number that is added to the divisor, so that it is never zero.
         momentum_decay: How fast the first beta grows to its full value.
+        decoupled: Whether weight decay is apart from the gradient; else it is added to it.
+
+    Examples:
+        The first step already looks ahead along the momentum that it starts, by 6 % more than the rate:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(2)])
+        >>> optimizer = nd.optimizers.NAdam(lr=0.1).build(weights)
+        >>> weights[0].grad = torch.tensor([0.01, 100.0])
+        >>> optimizer.step()
+        >>> [round(weight, 3) for weight in weights[0].tolist()]
+        [-0.106, -0.106]
     """
 
     elementwise: ClassVar[bool] = True

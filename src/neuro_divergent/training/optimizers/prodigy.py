@@ -19,9 +19,24 @@ class Prodigy(LibraryOptimizer):
     the schedule change it. Weight decay is apart from the gradient. Needs the extra ``optimizers``.
 
     Attributes:
+        betas: How much of the running means of the gradient and of its square is kept at each step.
+        eps: Small number that is added to the divisor, so that it is never zero.
         initial: First estimate of the rate; too small costs some steps, too large can diverge.
         growth: Factor on the estimate.
         safeguard: Whether a warm-up is kept from driving the estimate up.
+
+    Examples:
+        From a first estimate of a millionth the rate grows by itself while weights go the same way:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(1)])
+        >>> optimizer = nd.optimizers.Prodigy().build(weights)
+        >>> for _ in range(100):
+        ...     weights[0].grad = (weights[0] - 1).detach()  # of half the squared distance to 1
+        ...     optimizer.step()
+        >>> round(weights[0].item(), 2)
+        1.0
     """
 
     arguments: ClassVar[dict[str, str]] = {"initial": "d0", "growth": "d_coef", "safeguard": "safeguard_warmup"}

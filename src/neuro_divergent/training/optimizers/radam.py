@@ -16,6 +16,23 @@ class RAdam(WrappedOptimizer):
     """Rectified Adam (Liu et al., 2020): no adaptive step before its variance is known.
 
     It warms up by itself. Weight decay is apart from the gradient, as in AdamW, unless ``decoupled`` is off.
+
+    Attributes:
+        betas: How much of the running means of the gradient and of its square is kept at each step.
+        eps: Small number that is added to the divisor, so that it is never zero.
+        decoupled: Whether weight decay is apart from the gradient; else it is added to it.
+
+    Examples:
+        The first step is that of plain gradient descent, in proportion to the gradient:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(2)])
+        >>> optimizer = nd.optimizers.RAdam(lr=0.1).build(weights)
+        >>> weights[0].grad = torch.tensor([0.01, 1.0])
+        >>> optimizer.step()
+        >>> [round(weight, 3) for weight in weights[0].tolist()]
+        [-0.001, -0.1]
     """
 
     elementwise: ClassVar[bool] = True

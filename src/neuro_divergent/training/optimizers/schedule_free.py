@@ -25,7 +25,23 @@ class ScheduleFreeAdamW(WrappedOptimizer):
 
     Attributes:
         betas: The first says how close to the average gradients are taken, the second is Adam's.
+        eps: Small number that is added to the divisor, so that it is never zero.
         warmup_steps: Steps to rise over in a straight line.
+
+    Examples:
+        What is used is the average of what was trained; ``eval()`` puts it in place, and ``train()`` goes back:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(1)])
+        >>> optimizer = nd.optimizers.ScheduleFreeAdamW(lr=0.1).build(weights)
+        >>> for _ in range(200):
+        ...     optimizer.train()
+        ...     weights[0].grad = (weights[0] - 1).detach()
+        ...     optimizer.step()
+        >>> optimizer.eval()
+        >>> round(weights[0].item(), 1)
+        1.0
     """
 
     averages: ClassVar[bool] = True
@@ -52,6 +68,12 @@ class ScheduleFreeSGD(WrappedOptimizer):
     Attributes:
         momentum: How close to the average gradients are taken.
         warmup_steps: Steps to rise over in a straight line.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(optimizer=nd.optimizers.ScheduleFreeSGD(lr=0.5), schedule="constant")
+        >>> config.optimizer.averages  # so there is nothing left to average: average="ema" is refused
+        True
     """
 
     averages: ClassVar[bool] = True

@@ -15,7 +15,24 @@ if TYPE_CHECKING:
 
 @register("sgd")
 class SGD(WrappedOptimizer):
-    """Gradient descent with momentum, in torch's fused form; weight decay is added to the gradient."""
+    """Gradient descent with momentum, in torch's fused form; weight decay is added to the gradient.
+
+    Attributes:
+        momentum: How much of the previous step is added to each; 0 for nothing.
+        nesterov: Whether the gradient is taken a step of momentum ahead, as Nesterov has it.
+
+    Examples:
+        A step is in proportion to the gradient:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(2)])
+        >>> optimizer = nd.optimizers.SGD(lr=0.1).build(weights)
+        >>> weights[0].grad = torch.tensor([0.01, 100.0])
+        >>> optimizer.step()
+        >>> [round(weight, 3) for weight in weights[0].tolist()]
+        [-0.001, -10.0]
+    """
 
     elementwise: ClassVar[bool] = True
 

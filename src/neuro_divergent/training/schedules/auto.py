@@ -21,7 +21,14 @@ FAMILIES: dict[str, Schedule] = {
 
 @register("auto")
 class AutoSchedule(Schedule):
-    """The schedule recommended for the family of the architecture; warm-up and cosine where that is not known."""
+    """The schedule recommended for the family of the architecture; warm-up and cosine where that is not known.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> schedule = nd.schedules.AutoSchedule()
+        >>> {family: schedule.for_family(family).name for family in ("mlp", "recurrent", "transformer")}
+        {'mlp': 'cosine', 'recurrent': 'plateau', 'transformer': 'warmup_cosine'}
+    """
 
     def for_family(self, family: str) -> Schedule:
         """Return the schedule recommended for a family of architectures, as in ``Traits.family``."""

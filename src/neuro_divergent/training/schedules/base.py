@@ -30,7 +30,18 @@ Clock = Literal["step", "epoch"]
 
 @dataclass(frozen=True)
 class Plan:
-    """How long training will be, as far as it is known before it starts."""
+    """How long training will be, as far as it is known before it starts.
+
+    Attributes:
+        total_steps: Optimizer steps of all of training.
+        steps_per_epoch: Steps in which the training windows are seen once.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=95, steps_per_epoch=10)
+        >>> plan.total_epochs, plan.steps(3, "epoch"), plan.steps(0.2, "epoch")  # the last is a fraction of training
+        (10, 30, 19)
+    """
 
     total_steps: int
     steps_per_epoch: int
@@ -123,6 +134,15 @@ class Schedule(Component):
 
     Most schedules are a plain function of the step: they override ``factor``, or are a ``CurveSchedule``, which can
     count epochs as well. One that reacts to training overrides ``begin``.
+
+    Examples:
+        A schedule gives a factor on the learning rate, and schedules can follow each other:
+
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.Linear(initial=0.0, final=1.0).then(nd.schedules.Cosine(), after=0.2)
+        >>> [round(schedule.factor(step, plan), 2) for step in (0, 10, 20, 60, 99)]
+        [0.0, 0.5, 1.0, 0.5, 0.0]
     """
 
     registry: ClassVar[Registry] = Registry("schedule", "neuro_divergent.training.schedules")

@@ -24,6 +24,14 @@ class Part(Config):
         length: How long it lasts: a fraction of training below 1, a number of epochs (or steps) from 1 on; ``None``
             for an equal part of what the others leave.
         per: What ``length`` counts.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> first = nd.schedules.Part(schedule=nd.schedules.Linear(initial=0.0, final=1.0), length=5, per="step")
+        >>> schedule = nd.schedules.Chain([first, nd.schedules.Constant()])
+        >>> [round(schedule.factor(step, plan), 2) for step in (0, 1, 4, 5, 50)]
+        [0.0, 0.2, 0.8, 1.0, 1.0]
     """
 
     schedule: Schedule
@@ -40,6 +48,15 @@ class Chain(Schedule):
 
     Attributes:
         parts: Schedules with their lengths; a pair of both, or a schedule alone, will do.
+
+    Examples:
+        A tenth of training rises, and the rest falls:
+
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.Chain([(nd.schedules.Linear(initial=0.1, final=1.0), 0.1), nd.schedules.Cosine()])
+        >>> [round(schedule.factor(step, plan), 2) for step in (0, 5, 10, 55, 100)]
+        [0.1, 0.55, 1.0, 0.5, 0.0]
     """
 
     parts: tuple[Part, ...] = (Part(schedule=Linear(initial=0.01, final=1.0), length=0.1), Part(schedule=Cosine()))
@@ -94,6 +111,15 @@ class Product(Schedule):
 
     Attributes:
         parts: The schedules.
+
+    Examples:
+        A line that falls, times a tenth from the fifth epoch on:
+
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.Product([nd.schedules.Linear(), nd.schedules.StepDecay(every=5)])
+        >>> [round(schedule.factor(step, plan), 3) for step in (0, 49, 50, 80)]
+        [1.0, 0.51, 0.05, 0.02]
     """
 
     parts: tuple[Schedule, ...] = (CosineRestarts(), Linear())

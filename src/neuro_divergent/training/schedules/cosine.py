@@ -13,7 +13,17 @@ from neuro_divergent.training.schedules.warmup import WarmupSchedule
 
 @register("cosine")
 class Cosine(CurveSchedule):
-    """Falls from the full rate to ``final`` times it along half a cosine over all of training."""
+    """Falls from the full rate to ``final`` times it along half a cosine over all of training.
+
+    Attributes:
+        final: Rate at the end, as a fraction of the full rate.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> [round(nd.schedules.Cosine(final=0.1).factor(step, plan), 3) for step in (0, 25, 50, 75, 100)]
+        [1.0, 0.868, 0.55, 0.232, 0.1]
+    """
 
     final: float = Field(default=0.0, ge=0, le=1)
 
@@ -27,6 +37,12 @@ class WarmupCosine(WarmupSchedule):
 
     Attributes:
         final: Factor at the end.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> [round(nd.WarmupCosine(warmup=0.1).factor(step, plan), 3) for step in (0, 4, 10, 55, 100)]
+        [0.091, 0.455, 1.0, 0.5, 0.0]
     """
 
     final: float = Field(default=0.0, ge=0, le=1)
@@ -43,6 +59,13 @@ class CosineRestarts(CurveSchedule):
         first_cycle: Length of the first fall (T0): a fraction of training, or a number of steps.
         cycle_growth: How many times longer each fall is than the one before (Tmult).
         final: Factor at the end of each fall.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.CosineRestarts(first_cycle=20, cycle_growth=2)
+        >>> [round(schedule.factor(step, plan), 3) for step in (0, 10, 19, 20, 40, 59, 60)]
+        [1.0, 0.5, 0.006, 1.0, 0.5, 0.002, 1.0]
     """
 
     first_cycle: Length = 0.25

@@ -22,6 +22,13 @@ class Cyclic(CurveSchedule):
         shape: ``triangular`` reaches the full rate in each cycle, ``triangular2`` rises half as far as in the cycle
             before, and ``exp_range`` loses a fraction of its height at each step.
         gamma: What ``exp_range`` multiplies the height with at each step.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.Cyclic(cycle=20, shape="triangular2")
+        >>> [round(schedule.factor(step, plan), 3) for step in (0, 10, 20, 30, 40, 50)]
+        [0.1, 1.0, 0.1, 0.55, 0.1, 0.325]
     """
 
     cycle: Length = 0.2

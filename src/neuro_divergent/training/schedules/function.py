@@ -23,6 +23,13 @@ class FunctionSchedule(Schedule):
         function: Takes the step (or epoch), counted from 0, and if it has a second argument without a default the
             ``Plan``; returns a number that is not negative.
         per: Whether the function gets the step or the epoch.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.FunctionSchedule(lambda epoch: 1 / (1 + epoch), per="epoch")
+        >>> [schedule.factor(step, plan) for step in (0, 9, 10, 30)]
+        [1.0, 1.0, 0.5, 0.25]
     """
 
     function: UserFunction = ""

@@ -16,6 +16,14 @@ class InverseSqrt(CurveSchedule):
 
     Attributes:
         warmup: Fraction of training to rise over, or number of steps.
+
+    Examples:
+        Four times as many steps after the rise have half of the rate:
+
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=1000, steps_per_epoch=10)
+        >>> [round(nd.schedules.InverseSqrt(warmup=10).factor(step, plan), 3) for step in (0, 9, 39, 159)]
+        [0.1, 1.0, 0.5, 0.25]
     """
 
     warmup: Length = knob(0.1, low=0.01, high=0.3)

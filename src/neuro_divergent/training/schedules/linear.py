@@ -18,6 +18,12 @@ class Linear(CurveSchedule):
     Attributes:
         initial: Factor at the first step.
         final: Factor at the end.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> [round(nd.schedules.Linear(final=0.2).factor(step, plan), 3) for step in (0, 50, 100)]
+        [1.0, 0.6, 0.2]
     """
 
     initial: float = Field(default=1.0, ge=0)
@@ -33,6 +39,12 @@ class WarmupLinear(WarmupSchedule):
 
     Attributes:
         final: Factor at the end.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> [round(nd.schedules.WarmupLinear(warmup=0.1).factor(step, plan), 3) for step in (0, 4, 10, 55, 100)]
+        [0.091, 0.455, 1.0, 0.5, 0.0]
     """
 
     final: float = Field(default=0.0, ge=0, le=1)

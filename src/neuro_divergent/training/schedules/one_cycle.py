@@ -24,6 +24,12 @@ class OneCycle(CurveSchedule):
         start_divisor: The full rate divided by the first one.
         final_divisor: The first rate divided by the last one.
         anneal: Whether rise and fall follow half a cosine or a straight line.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> [round(nd.schedules.OneCycle().factor(step, plan), 6) for step in (0, 29, 64, 99)]
+        [0.04, 1.0, 0.500002, 4e-06]
     """
 
     warmup: Length = knob(0.3, low=0.1, high=0.5)

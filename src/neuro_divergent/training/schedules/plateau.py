@@ -23,6 +23,20 @@ class Plateau(Schedule):
         threshold: Fraction of the best loss by which a loss must be lower to count as improvement.
         cooldown: Validations after a fall that do not count.
         min_lr: Rate below which it does not fall.
+
+    Examples:
+        The second validation in a row without improvement is one too many:
+
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> state = nd.schedules.Plateau(gamma=0.5, patience=1).begin(plan)
+        >>> for loss in (1.0, 0.8, 0.8, 0.8):
+        ...     state.validated(loss)
+        ...     print(loss, state.rate(base=0.01))
+        1.0 0.01
+        0.8 0.01
+        0.8 0.01
+        0.8 0.005
     """
 
     gamma: float = knob(0.5, low=0.1, high=0.8, gt=0, lt=1)

@@ -15,6 +15,12 @@ class Polynomial(CurveSchedule):
     Attributes:
         power: 1 falls in a straight line, more falls early, less falls late.
         final: Factor at the end.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> [round(nd.schedules.Polynomial(power=2.0).factor(step, plan), 3) for step in (0, 50, 90, 100)]
+        [1.0, 0.25, 0.01, 0.0]
     """
 
     power: float = knob(2.0, low=0.5, high=4.0, gt=0)

@@ -16,6 +16,13 @@ class StepDecay(Schedule):
         every: Epochs (or steps, or fraction of training) between two falls.
         gamma: Factor of each fall.
         per: What ``every`` counts.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.StepDecay(every=3, gamma=0.1)
+        >>> [round(schedule.factor(step, plan), 3) for step in (0, 29, 30, 59, 60)]
+        [1.0, 1.0, 0.1, 0.1, 0.01]
     """
 
     every: Length = 30
@@ -34,6 +41,13 @@ class MultiStep(Schedule):
         milestones: When it falls: epochs (or steps, or fractions of training) after the beginning.
         gamma: Factor of each fall.
         per: What ``milestones`` count.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> plan = nd.schedules.Plan(total_steps=100, steps_per_epoch=10)
+        >>> schedule = nd.schedules.MultiStep(milestones=(0.5, 0.75), gamma=0.1)
+        >>> [round(schedule.factor(step, plan), 3) for step in (0, 49, 50, 74, 75)]
+        [1.0, 1.0, 0.1, 0.1, 0.01]
     """
 
     milestones: tuple[Length, ...] = (0.5, 0.75)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import InputError, OutOfMemoryError
 from neuro_divergent.core.formatting import format_bytes
+from neuro_divergent.core.nested import num_rows
 from neuro_divergent.core.seeding import seeded
-from neuro_divergent.data.loader import Loader, Order, TensorLoader, WindowLoader, as_loader
+from neuro_divergent.data.loader import Loader, Order, WindowLoader, as_loader, num_items
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.memory import free_memory, is_refusal, plannable
 from neuro_divergent.training.objective import LossFunction, Restore
@@ -63,6 +64,17 @@ def find_batch_size(
     Raises:
         OutOfMemoryError: If not even one row fits.
         InputError: If it is not known how much memory is free, and ``memory`` does not say it.
+
+    Examples:
+        A part of 1,000 items fits in two megabytes, and all of them in a gigabyte:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network, data = torch.nn.Linear(100, 100), (torch.ones(1000, 100), torch.ones(1000, 100))
+        >>> small = nd.training.find_batch_size(network, nd.losses.MSE(), data, memory=2**21)
+        >>> large = nd.training.find_batch_size(network, nd.losses.MSE(), data, memory=2**30)
+        >>> 8 <= small < 1000, small % 8, large
+        (True, 0, 1000)
     """
     config = config or TrainingConfig()
     device = resolve_device(config.device)
@@ -102,7 +114,7 @@ def _num_items(train: Any, loader: Loader, batch: Any) -> int:
     """Return the number of training items, or a little more where only the number of batches is known."""
     if isinstance(loader, WindowLoader):
         return len(loader.windows)
-    return len(train[0]) if isinstance(loader, TensorLoader) else len(loader) * len(batch[0])
+    return num_items(train) or len(loader) * num_rows(batch[0])
 
 
 def _nothing_fits(need: float, free: int) -> str:

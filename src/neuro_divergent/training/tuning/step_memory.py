@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import DivergedError
+from neuro_divergent.core.nested import num_rows, tensors_in
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.data.loader import Loader, WindowLoader
 from neuro_divergent.training.config import TrainingConfig
@@ -169,18 +170,17 @@ def rows_per_batch(loader: Loader) -> int:
     """Return the rows of the first batch of a loader."""
     if isinstance(loader, WindowLoader):
         return min(loader.order.batch_size, len(loader.windows))
-    return len(draw(loader)[0])
+    return num_rows(draw(loader)[0])
 
 
 def row_bytes(batch: Any) -> float:
     """Return the bytes of a row of a batch. What several tensors share counts once, and so does what one repeats."""
     blocks: dict[int, tuple[int, int]] = {}
-    for item in batch:
-        if isinstance(item, Tensor):
-            block = item.untyped_storage()
-            _, seen = blocks.get(block.data_ptr(), (0, 0))
-            blocks[block.data_ptr()] = block.nbytes(), seen + item.nbytes
-    return sum(min(sizes) for sizes in blocks.values()) / len(batch[0])
+    for item in tensors_in(batch):
+        block = item.untyped_storage()
+        _, seen = blocks.get(block.data_ptr(), (0, 0))
+        blocks[block.data_ptr()] = block.nbytes(), seen + item.nbytes
+    return sum(min(sizes) for sizes in blocks.values()) / num_rows(batch[0])
 
 
 def tensor_bytes(items: Iterable[Any]) -> int:
@@ -195,8 +195,8 @@ def state_bytes(optimizer: torch.optim.Optimizer) -> int:
 
 def take_rows(batch: Any, rows: int) -> Any:
     """Return a batch of the first ``rows`` rows, which are repeated from the first on where there are not as many."""
-    present = len(batch[0])
-    return select_rows(batch, slice(rows) if rows <= present else torch.arange(rows, device=batch[0].device) % present)
+    present, device = num_rows(batch[0]), next(tensors_in(batch[0])).device
+    return select_rows(batch, slice(rows) if rows <= present else torch.arange(rows, device=device) % present)
 
 
 def _is_straight(points: list[tuple[int, float]]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ from neuro_divergent.lifecycle.continuous.sources.base import Delivery, Position
 from neuro_divergent.lifecycle.dependency import load_sqlalchemy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import polars as pl
 
     from neuro_divergent.data.schema import Schema
@@ -75,9 +72,11 @@ class Sql(Source):
     def _read(self, position: Position | None) -> pl.DataFrame:
         import polars as pl
 
+        from neuro_divergent.data.io.database import connected
+
         sa = load_sqlalchemy()
         inner = self.query.strip().rstrip(";")
-        with self._connected() as connection:
+        with connected(self.address, lambda reason: StorageError(f"source: {reason}")) as connection:
             quoted = connection.dialect.identifier_preparer.quote(self.watermark)
             if position is None:
                 return pl.read_database(sa.text(inner), connection, infer_schema_length=None)
@@ -93,26 +92,6 @@ class Sql(Source):
         if isinstance(value, date):
             return value - timedelta(seconds=self.overlap)
         return value - self.overlap
-
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        sa = load_sqlalchemy()
-        scheme, separator, rest = self.address.partition("://")
-        if scheme in ("postgresql", "postgres"):
-            load_sqlalchemy("psycopg")
-            scheme = "postgresql+psycopg"
-        try:
-            engine = sa.create_engine(f"{scheme}{separator}{rest}")
-        except (sa.exc.ArgumentError, ImportError) as error:
-            raise StorageError(f"source: {scheme}://...: {error}") from error
-        try:
-            with engine.connect() as connection:
-                yield connection
-        except sa.exc.SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-            raise StorageError(f"source: the database refuses: {reason}") from error
-        finally:
-            engine.dispose()
 
 
 def _columns(schema: Schema) -> list[str]:

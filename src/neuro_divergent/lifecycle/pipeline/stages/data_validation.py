@@ -57,6 +57,15 @@ class DataValidation(Stage):
         actions: The same for single expectations: ``columns``, ``types``, ``ranges``, ``duplicates``, ``missing``,
             ``min_rows``, ``min_series``, ``freshness``, ``unit_jumps``.
         quarantine: Whether single rows are removed, or the whole series that they belong to.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> check = nd.lifecycle.DataValidation(ranges={"y": (0, 600)}, on_failure="quarantine")
+        >>> result = nd.Pipeline([check], data=nd.datasets.air_passengers(), directory="flights").run()
+        >>> result["data_validation.quarantine"].select("y", "reason").rows()
+        [(622.0, 'ranges: y'), (606.0, 'ranges: y')]
+        >>> result["data_validation.table"].height
+        142
     """
 
     takes: ClassVar[tuple[Port, ...]] = (Port("table"), Port("schema"))

@@ -48,6 +48,14 @@ class Evaluation(Stage):
         coverage: Largest difference between the level of an interval and how many values lie in it, in percentage
             points.
         on_failure: Whether a score that is not good enough stops, or only warns.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> training = nd.lifecycle.Training(model="nlinear", task={"horizon": 12}, training={"max_steps": 5})
+        >>> demand = nd.lifecycle.Evaluation(minimum={"skill": 0.9}, on_failure="warn")
+        >>> result = nd.Pipeline([training, demand], data=nd.datasets.air_passengers(), directory="flights").run()
+        >>> result["evaluation.scores"]["part"], result["evaluation.scores"]["passed"]
+        ('validation', False)
     """
 
     takes: ClassVar[tuple[Port, ...]] = (Port("model"), Port("run", is_required=False), Port("table"))

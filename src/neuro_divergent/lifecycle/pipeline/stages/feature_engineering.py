@@ -95,6 +95,17 @@ class FeatureEngineering(Stage):
         horizon: Rows of each series to give holidays for beyond its end.
         warmup: What happens to first rows of a series that have no lag or window yet: ``drop``, ``keep`` them missing,
             or put ``zero``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> features = nd.lifecycle.FeatureEngineering(lags={"y": (12,)}, rolling={"y": {"windows": (3,)}})
+        >>> result = nd.Pipeline([features], data=nd.datasets.air_passengers(), directory="features").run()
+        >>> result["feature_engineering.table"].columns
+        ['unique_id', 'ds', 'y', 'y_lag_12', 'y_mean_3']
+        >>> result["feature_engineering.table"].height
+        132
+        >>> result["feature_engineering.schema"]["past"]
+        ['y_lag_12', 'y_mean_3']
     """
 
     takes: ClassVar[tuple[Port, ...]] = (Port("table"), Port("schema"))

@@ -36,6 +36,16 @@ class HyperparameterTuning(TrainingStage):
         jobs: Processes that run trials.
         study: Further fields of ``StudyConfig``: ``objectives``, ``constraints``, ``splitter``, ``seeds``, ``method``,
             ``pruner``, ``seed`` and ``keep``.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> recipe = {"model": "nlinear", "task": {"horizon": 12}, "training": {"max_steps": 5}}
+        >>> tuning = nd.lifecycle.HyperparameterTuning(**recipe, space={"task.input_size": [12, 24]}, trials=2)
+        >>> result = nd.Pipeline([tuning], data=nd.datasets.air_passengers(), directory="flights").run()
+        >>> result["hyperparameter_tuning.trials"].height
+        2
+        >>> sorted(result["hyperparameter_tuning.settings"])
+        ['model', 'task', 'training']
     """
 
     takes: ClassVar[tuple[Port, ...]] = (Port("table"), Port("schema"))

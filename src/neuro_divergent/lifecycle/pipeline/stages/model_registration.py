@@ -37,6 +37,14 @@ class ModelRegistration(Stage):
         tags: Tags of the version.
         alias: Alias that the version gets: ``challenger``, ``champion`` or none.
         context: Whether the ends of the series are stored with the model.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> training = nd.lifecycle.Training(model="nlinear", task={"horizon": 12}, training={"max_steps": 5})
+        >>> register = nd.lifecycle.ModelRegistration(location="models", model_name="flights", alias="champion")
+        >>> _ = nd.Pipeline([training, register], data=nd.datasets.air_passengers(), directory="pipeline").run()
+        >>> print(nd.Registry("models").get("flights@champion"))
+        flights==1.0.0 (v1)
     """
 
     takes: ClassVar[tuple[Port, ...]] = (

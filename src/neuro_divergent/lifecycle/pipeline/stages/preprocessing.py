@@ -41,6 +41,16 @@ class Preprocessing(Stage):
             make them ``missing``, or ``error``.
         outlier_threshold: Limit in robust standard deviations.
         outlier_window: Rows before a value that it is compared with.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> table = nd.datasets.Synthetic(length=50).frame()
+        >>> table = table[:10].vstack(table[14:])
+        >>> result = nd.Pipeline([nd.lifecycle.Preprocessing()], data=table, directory="complete").run()
+        >>> table.height, result["preprocessing.table"].height
+        (46, 50)
+        >>> result["preprocessing.changes"]["reason"][0]
+        'missing row, interpolate'
     """
 
     takes: ClassVar[tuple[Port, ...]] = (Port("table"), Port("schema"))

@@ -36,6 +36,16 @@ class Training(TrainingStage):
     Attributes:
         levels: Levels of the intervals to forecast, in percent; none if the model has no such intervals.
         checkpoints: Fields of ``Checkpointing``; a checkpoint every minute by default.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> training = nd.lifecycle.Training(model="nlinear", task={"horizon": 12}, training={"max_steps": 5})
+        >>> pipeline = nd.Pipeline([training], data=nd.datasets.air_passengers(), directory="flights")
+        >>> result = pipeline.run()
+        >>> result["training.forecasts"].columns
+        ['unique_id', 'ds', 'forecast', 'lo-80', 'hi-80', 'lo-95', 'hi-95']
+        >>> pipeline.run().states
+        {'training': 'cached'}
     """
 
     takes: ClassVar[tuple[Port, ...]] = (

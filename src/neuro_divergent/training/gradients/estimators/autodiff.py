@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 @register("autodiff")
 class Autodiff(GradientEstimator):
-    """Reverse-mode automatic differentiation: one forward and one backward pass per batch, exact up to rounding."""
+    """Reverse-mode automatic differentiation: one forward and one backward pass per batch, exact up to rounding.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.TrainingConfig().gradient  # the default
+        Autodiff()
+        >>> nd.TrainingConfig(gradient="central").gradient.numerical, nd.training.Autodiff().numerical
+        (True, False)
+    """
 
     def estimate(self, step: StepLoss) -> Tensor:
         if len(step.batches) == 1 and step.strategy.world_size == 1:

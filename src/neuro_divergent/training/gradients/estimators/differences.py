@@ -44,13 +44,33 @@ class FiniteDifference(GradientEstimator):
 
 @register("central")
 class CentralDifference(FiniteDifference):
-    """Central differences: two forward passes for each weight and an error of O(step ** 2)."""
+    """Central differences: two forward passes for each weight and an error of O(step ** 2).
+
+    Examples:
+        A network of 41 weights runs 83 times for each step, so this is for checking and teaching:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+        >>> nd.training.CentralDifference().forward_passes(network)
+        83
+    """
 
     method: ClassVar[DifferenceMethod] = "central"
 
 
 @register("forward")
 class ForwardDifference(FiniteDifference):
-    """Forward differences: one forward pass for each weight and an error of O(step)."""
+    """Forward differences: one forward pass for each weight and an error of O(step).
+
+    Examples:
+        A network of 41 weights runs 42 times for each step, half as often as for central differences, which are better:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+        >>> nd.training.ForwardDifference().forward_passes(network)
+        42
+    """
 
     method: ClassVar[DifferenceMethod] = "forward"

@@ -24,6 +24,14 @@ class GradientContext:
         named_parameters: What is trained, by the names of the module.
         state: The state of this transform, made by its ``init_state``; it may be changed in place.
         norm: Norm of all gradients before clipping, once it is known: the one that the history reports.
+
+    Examples:
+        What a transform that changes with time reads, a quarter of the way through a training of 1,000 steps:
+
+        >>> import neuro_divergent as nd
+        >>> context = nd.training.GradientContext(step=250, progress=0.25)
+        >>> context.norm is None  # no transform before it has worked out the norm of all gradients
+        True
     """
 
     step: int = 0
@@ -41,6 +49,14 @@ class GradientTransform(Component):
 
     Attributes:
         is_random: Whether it draws random numbers; processes that train together then draw the same ones.
+
+    Examples:
+        Transforms are a setting of training, applied in their order after ``clip``:
+
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(gradient_transforms=[nd.training.GradientNoise(), nd.training.ClipValue(0.1)])
+        >>> [transform.name for transform in config.build_transforms()]
+        ['norm', 'noise', 'value']
     """
 
     registry: ClassVar[Registry] = Registry("gradient transform", "neuro_divergent.training.gradients.transforms")

@@ -32,7 +32,23 @@ class Clip(GradientTransform):
 
 @register("norm")
 class ClipNorm(Clip):
-    """Shrinks all gradients by one factor so that their common norm is at most ``limit``."""
+    """Shrinks all gradients by one factor so that their common norm is at most ``limit``.
+
+    Attributes:
+        limit: Largest norm of all gradients together.
+
+    Examples:
+        Gradients of norm 5 are divided by 5:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.Parameter(torch.zeros(2))
+        >>> weights.grad = torch.tensor([3.0, 4.0])
+        >>> nd.ClipNorm(1.0).clip([weights]).item()  # the norm before
+        5.0
+        >>> [round(entry, 3) for entry in weights.grad.tolist()]
+        [0.6, 0.8]
+    """
 
     limit: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
 
@@ -59,7 +75,22 @@ class ClipNorm(Clip):
 
 @register("value")
 class ClipValue(Clip):
-    """Brings each entry of a gradient between ``-limit`` and ``limit``."""
+    """Brings each entry of a gradient between ``-limit`` and ``limit``.
+
+    Attributes:
+        limit: Largest size of an entry.
+
+    Examples:
+        Entries beyond the limit are cut, which changes the direction:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.Parameter(torch.zeros(3))
+        >>> weights.grad = torch.tensor([0.5, 4.0, -9.0])
+        >>> _ = nd.training.ClipValue(1.0).clip([weights])
+        >>> weights.grad.tolist()
+        [0.5, 1.0, -1.0]
+    """
 
     limit: float = Field(default=1.0, gt=0)
 

@@ -22,6 +22,19 @@ class GradientNoise(GradientTransform):
     Attributes:
         eta: Variance at the first step.
         gamma: How fast it fades.
+
+    Examples:
+        The standard deviation is the root of 0.01 at the first step, and less than a third of that at step 100:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.Parameter(torch.zeros(10_000))
+        >>> for step in (0, 99):
+        ...     weights.grad = torch.zeros(10_000)
+        ...     nd.training.GradientNoise(eta=0.01).apply([weights], nd.training.GradientContext(step=step))
+        ...     print(round(weights.grad.std().item(), 2))
+        0.1
+        0.03
     """
 
     is_random: ClassVar[bool] = True

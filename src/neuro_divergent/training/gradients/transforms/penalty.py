@@ -23,6 +23,17 @@ class Penalty(GradientTransform):
     Attributes:
         l1: Strength of the penalty on absolute values.
         l2: Strength of the penalty on squares.
+
+    Examples:
+        Each weight adds ``l1`` with its sign, and ``l2`` times itself:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> weights = torch.nn.Parameter(torch.tensor([[2.0, -4.0]]))
+        >>> weights.grad = torch.zeros(1, 2)
+        >>> nd.training.Penalty(l1=0.1, l2=0.01).apply([weights], nd.training.GradientContext())
+        >>> [round(entry, 3) for entry in weights.grad[0].tolist()]
+        [0.12, -0.14]
     """
 
     l1: float = Field(default=0.0, ge=0)
