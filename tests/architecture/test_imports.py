@@ -38,6 +38,7 @@ UPWARD = {
     "forecasting/forecaster.py imports diagnostics.doctor",
     "forecasting/forecaster.py imports diagnostics.finding",
     "forecasting/saving.py imports serving.export.exporter",  # model.export(...)
+    "forecasting/saving.py imports reporting.plots",  # model.plot(...)
 }
 ROOMS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("__"))
 

@@ -123,6 +123,25 @@ def test_forecast_windows_at_the_end_of_the_data_equal_predict_on_what_came_befo
 
 
 @every_kind
+def test_backtest_of_new_data_and_of_its_own_gives_the_forecasts_of_the_model(kind: str, fitted: Fitted) -> None:
+    model = fitted(kind)
+    known = pl.int_range(pl.len()).over("unique_id") < pl.len().over("unique_id") - HORIZON
+    expected = model.predict(TABLE.filter(known), levels=[80]).to_dict(as_series=False)
+    found = nd.backtest(model, TABLE, cutoffs=1, levels=[80], baselines=False).forecasts.sort("unique_id", "ds")
+    for column in ("forecast", "lo-80", "hi-80"):
+        assert found[column].to_list() == pytest.approx(expected[column], rel=1e-4, abs=1e-4)
+    if model.panel is not None:
+        assert nd.backtest(model, cutoffs=2, baselines=False).windows == 2 * len(TREE.nodes)
+
+
+@every_kind
+def test_figure_of_the_forecast_shows_the_end_of_the_series_and_the_forecast(kind: str, fitted: Fitted) -> None:
+    pytest.importorskip("plotly")
+    figure = nd.plots.plot_forecast(fitted(kind), series=NAMES[0], levels=[80])
+    assert {"observed", "forecast", "80 %"} <= {trace.name for trace in figure.data}
+
+
+@every_kind
 def test_saved_and_loaded_model_gives_the_same_forecasts(kind: str, fitted: Fitted, tmp_path: Path) -> None:
     model = fitted(kind)
     model.save(tmp_path / "model")

@@ -11,7 +11,7 @@ from neuro_divergent.evaluation import metrics, probabilistic
 from neuro_divergent.evaluation.scoring.formulas import METRICS
 from neuro_divergent.evaluation.scoring.score import score
 
-PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "metrics.md").read_text("utf-8")
 
 
 def functions(module: ModuleType) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -94,3 +96,13 @@ def test_scaffold_with_several_local_steps_ends_at_the_optimum_of_all_clients() 
 def test_scaffold_refuses_what_is_not_plain_gradient_descent(optimizer: object) -> None:
     with pytest.raises(nd.errors.ConfigError, match="scaffold needs plain SGD"):
         Aggregation.from_dict("scaffold").check_training(nd.TrainingConfig(optimizer=optimizer))
+
+
+def test_optimizer_that_scaffold_asks_for_is_one_that_it_accepts() -> None:
+    rule = Aggregation.from_dict("scaffold")
+    with pytest.raises(nd.errors.ConfigError) as refused:
+        rule.check_training(nd.TrainingConfig())
+    [advice] = re.findall(r"nd\.optimizers\.SGD\(.*?\)", str(refused.value))
+    settings = dict(setting.split("=") for setting in re.findall(r"\w+=\d+", advice))
+    optimizer = nd.optimizers.SGD(**{name: float(value) for name, value in settings.items()})
+    rule.check_training(nd.TrainingConfig(optimizer=optimizer))

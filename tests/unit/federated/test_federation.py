@@ -427,3 +427,10 @@ def test_a_damaged_round_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes(content))
     with pytest.raises(nd.errors.UntrustedFileError):
         StoredRounds(tmp_path / "rounds").latest()
+
+
+def test_repr_of_a_federation_says_what_it_trains_and_how_far_it_is() -> None:
+    made = federation(rounds=2, aggregation="median")
+    named = f"Federation(nlinear, horizon=4, median, {len(made.clients)} clients"
+    assert repr(made) == f"{named}, 0 of 2 rounds done)"
+    assert repr(made.fit()) == f"{named}, 2 of 2 rounds done)"

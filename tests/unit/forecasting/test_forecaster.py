@@ -396,3 +396,21 @@ def test_targets_that_a_distribution_cannot_have_are_not_made() -> None:
     nd.Forecaster("nlinear", horizon=H, loss=nd.losses.Normal(), training=training)
     with pytest.raises(nd.errors.ConfigError, match="mixup changes targets, and poisson needs them as they are"):
         nd.Forecaster("nlinear", horizon=H, loss=nd.losses.Poisson(), training=training)
+
+
+@pytest.mark.parametrize("levels", ["80", 80])
+def test_levels_that_are_no_list_are_refused(fitted: nd.Forecaster, levels: Any) -> None:
+    with pytest.raises(nd.errors.InputError, match=r"levels are a list of numbers, such as \[80, 95\]"):
+        fitted.predict(levels=levels)
+
+
+def test_levels_that_are_fractions_are_refused(fitted: nd.Forecaster) -> None:
+    with pytest.raises(nd.errors.InputError, match=r"for 0\.8 write 80"):
+        fitted.predict(levels=[0.8])
+
+
+def test_settings_of_training_and_architecture_are_refused_with_where_they_belong() -> None:
+    with pytest.raises(nd.errors.ConfigError, match=r"pass it in training, as TrainingConfig\(max_steps=...\)"):
+        nd.Forecaster("nlinear", horizon=H, max_steps=30)
+    with pytest.raises(nd.errors.ConfigError, match=r"pass it in the first argument, as NHITS\(hidden_size=...\)"):
+        nd.Forecaster("nhits", horizon=H, hidden_size=30)

@@ -23,7 +23,7 @@ from neuro_divergent.reporting.catalogue import (
     show_search,
 )
 
-PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "models.md"
 
 
 def test_the_page_holds_the_table_as_it_is_now() -> None:

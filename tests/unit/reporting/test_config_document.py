@@ -2,6 +2,7 @@
 
 import re
 
+from neuro_divergent.core.config import Config
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
@@ -41,3 +42,20 @@ def test_document_lists_the_choices_of_settings() -> None:
 def test_document_has_no_python_syntax() -> None:
     assert "``" not in DOCUMENT
     assert "None" not in DOCUMENT
+
+
+def test_output_of_an_example_is_not_taken_for_the_description_of_a_field() -> None:
+    class Settings(Config):
+        """Settings.
+
+        Attributes:
+            rate: Learning rate.
+
+        Examples:
+            >>> print("rate: 0.5")
+            rate: 0.5
+        """
+
+        rate: float = 0.1
+
+    assert describe_fields(Settings) == {"rate": "Learning rate."}

@@ -17,7 +17,11 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import StorageError
 from neuro_divergent.core.storage.lock import RunLock
+from neuro_divergent.interfaces.cli.runs import next_step
+from neuro_divergent.runs.events import read_events
+from neuro_divergent.runs.history_reader import read_history
 from neuro_divergent.runs.status import describe_run, is_run, list_runs, patience, write_status
+from tests.unit.runs.runs import make_run
 
 CONFIG = """
 [data]
@@ -156,6 +160,17 @@ def test_a_run_with_a_model_is_finished_unless_it_was_taken_up_again(run: Path) 
     assert describe_run(run).state == "finished"
 
 
+def test_an_automatic_search_without_its_leaderboard_was_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "auto.json").write_text("{}")
+    write_model(tmp_path)  # the best so far
+    found = describe_run(tmp_path)
+    assert (found.state, found.model) == ("interrupted", "auto")
+    assert next_step(found) == f"nd auto resume {tmp_path}"
+    (tmp_path / "leaderboard.json").write_text("{}")
+    found = describe_run(tmp_path)
+    assert (found.state, next_step(found)) == ("finished", f"nd predict {tmp_path}")
+
+
 def test_a_finished_run_that_lost_its_model_is_damaged(run: Path) -> None:
     write_status(run, "finished")
     found = describe_run(run)
@@ -292,3 +307,12 @@ def test_a_status_that_cannot_be_written_is_an_error_of_storage(tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot be written"):
         write_status(tmp_path / "file", "running")
+
+
+def test_directory_of_a_run_may_be_given_as_text(tmp_path: Path) -> None:
+    place = make_run(tmp_path / "sales", steps=3)
+    assert describe_run(str(place)) == describe_run(place)
+    assert [run.name for run in list_runs(str(tmp_path))] == ["sales"]
+    assert len(read_events(str(place), "row")) == 3
+    assert read_history(str(place)).equals(read_history(place))
+    assert read_history(place).height == 3

@@ -259,3 +259,8 @@ def test_settings_that_are_searched_are_not_replaced_by_those_recommended_for_th
     point = {"training.optimizer": "adamw", "training.optimizer.lr": 0.05}
     assert config_for(around, point).resolve_training().training.optimizer.lr == 0.05
     assert "training.optimizer.lr" in {item.setting for item in Space.of(base=around)}
+
+
+def test_repr_of_a_space_counts_its_settings() -> None:
+    assert repr(Space({"task.stride": [1, 2]})) == "Space(1 setting: task.stride)"
+    assert repr(Space({"task.stride": [1, 2], "training.seed": (1, 5)})).startswith("Space(2 settings: ")

@@ -79,7 +79,8 @@ def test_partial_dependence_equals_the_average_of_predictions_at_changed_trials(
     # The variance of an average is the average of all covariances.
     covariance = _matern(model._distances(at, at)) - kernel @ model._inverse @ kernel.T
     deviation = math.sqrt(model._variance * covariance.mean()) * model._scale
-    assert found.high[7] - found.mean[7] == pytest.approx(1.96 * deviation, rel=1e-4)
+    # Two large sums cancel, so processors differ in the digits that are left.
+    assert found.high[7] - found.mean[7] == pytest.approx(1.96 * deviation, rel=1e-3)
 
 
 def test_leave_one_out_error_equals_that_of_leaving_each_trial_out() -> None:

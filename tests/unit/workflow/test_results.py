@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from neuro_divergent.core.errors import InputError, StorageWarning
 from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.runs import directory, tables
 from neuro_divergent.runs.status import write_status
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.workflow import results
@@ -61,6 +64,29 @@ def test_a_run_leaves_every_file_behind(trained: tuple[Path, dict[str, str]], fr
     assert all(b"<script" not in file.read_bytes() for file in Path(files["plots"]).glob("*.svg"))
     ahead = pl.read_csv(files["forecasts"], try_parse_dates=True)
     assert ahead["ds"].min() > context["ds"].max()  # type: ignore[operator]
+
+
+def test_every_file_key_and_column_of_a_run_is_on_the_page_of_the_run_directory(
+    trained: tuple[Path, dict[str, str]], frame: pl.DataFrame
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "run-directory.md").read_text("utf-8")
+    named = set(re.findall(r"`([^`\s]+?)/?`", page))
+    path, _ = trained
+    places = [item.relative_to(path) for item in path.rglob("*")]
+    names = {item.stem if item.suffix == ".svg" else item.name for item in places}
+    names |= {value for module in (directory, tables) for key, value in vars(module).items() if _is_name(key, value)}
+    names = {re.sub(r"(tensor)-[0-9a-f]{64}", r"\1-<sha256>", name) for name in names}
+    known = {word for name in named for word in Path(name).parts}
+    assert {name for name in names if not re.fullmatch(r"step-\d+", name)} - known == set()
+    for file in path.glob("*.json"):
+        assert set(json.loads(file.read_text("utf-8"))) - named == set(), file.name
+    columns = {*pl.read_parquet(path / "history.parquet").columns, *pl.read_parquet(path / "backtest.parquet").columns}
+    assert {name for name in columns if not re.match(r"lo-|hi-", name)} - named - {*frame.columns, *NAMES} == set()
+
+
+def _is_name(constant: str, value: object) -> bool:
+    """Whether a constant of a module is the name of a file or directory of a run."""
+    return constant.isupper() and constant[0] != "_" and isinstance(value, str) and constant not in ("DEFAULT_ID",)
 
 
 def test_training_wrote_the_environment_and_nobody_writes_over_it(trained: tuple[Path, dict[str, str]]) -> None:

@@ -99,6 +99,16 @@ def test_a_sum_with_a_missing_part_is_missing_and_no_other_is() -> None:
     assert made["y"].to_list() == [None, None, None, 2, 4]
 
 
+def test_rows_before_a_shop_was_opened_count_as_zero_in_the_sums_where_that_is_asked_for() -> None:
+    late = BOTTOM.filter(~((pl.col("unique_id") == "c") & (pl.col("ds") == date(2024, 1, 1))))
+    made = TREE.aggregate_table(late, gaps="zero")
+    assert made.filter(ds=date(2024, 1, 1))["unique_id"].to_list() == ["total", "north", "a", "b"]
+    assert made.filter(ds=date(2024, 1, 1))["y"].to_list() == [3, 3, 1, 2]
+    assert made.filter(ds=date(2024, 1, 2))["y"].to_list() == [70, 30, 10, 20, 40]
+    both = late.filter(~((pl.col("unique_id") == "b") & (pl.col("ds") == date(2024, 1, 2))))
+    assert TREE.aggregate_table(both, gaps="zero").filter(unique_id="north")["y"].to_list() == [3, 10]
+
+
 @pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
 def test_aggregate_table_returns_the_same_kind_of_table_as_the_input(kind: str) -> None:
     table: Any = BOTTOM.to_arrow()
@@ -139,6 +149,10 @@ def square(*nodes: str) -> Hierarchy:
         (lambda: square("a", "b").aggregate_table(BOTTOM), "series 'c' is no bottom series"),
         (lambda: TREE.aggregate_table(BOTTOM.head(5)), "series 'c' has 1 rows at 1 times, the table has 2"),
         (lambda: TREE.aggregate_table(pl.concat([BOTTOM, BOTTOM.head(1)])), "series 'b' has 3 rows at 2 times"),
+        (
+            lambda: TREE.aggregate_table(pl.concat([BOTTOM, BOTTOM.head(1)]), gaps="zero"),
+            "series 'b' has 3 rows at 2 times",
+        ),
         (lambda: TREE.aggregate_table(BOTTOM, target="sales"), "column 'sales' missing"),
     ],
 )  # fmt: skip

@@ -61,6 +61,15 @@ def test_wrong_description_is_refused_with_the_reason(old: bytes, new: bytes, me
         load(seal(files))
 
 
+def test_context_of_a_series_without_observed_values_is_refused() -> None:
+    files = {name: content for name, content in saved().items() if name != "manifest.json"}
+    observed = files["statistical.safetensors"][-60:]
+    assert set(observed) == {0, 1}  # the mask of the 60 rows comes last
+    files["statistical.safetensors"] = files["statistical.safetensors"][:-60] + bytes(27) + observed[27:]
+    with pytest.raises(UntrustedFileError, match="a series without observed values"):
+        load(seal(files))
+
+
 def test_season_that_is_longer_than_any_memory_is_harmless() -> None:
     files = {name: content for name, content in saved().items() if name != "manifest.json"}
     files["statistical.json"] = files["statistical.json"].replace(

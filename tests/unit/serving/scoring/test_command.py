@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.interfaces.cli import progress
 from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
 from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
 from tests.unit.serving.scoring.scored_models import assert_same_forecasts, series_table
@@ -59,13 +61,20 @@ def test_option_of_scoring_without_a_directory_is_refused(scoring: dict[str, Any
         writes_directory("out.csv", "sales.csv", ScoringOptions(**scoring))
 
 
-def test_score_files_shows_ten_lines_of_progress_and_what_was_written(
-    masking: nd.Forecaster, model: Path, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_score_files_shows_lines_of_progress_and_what_was_written(
+    masking: nd.Forecaster,
+    model: Path,
+    source: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    at_once = partial(progress.LinesNowAndThen, seconds=0)  # instead of after ten seconds
+    monkeypatch.setattr(progress, "LinesNowAndThen", at_once)
     score_to_directory(model, PredictOptions(source), ScoringOptions(), str(tmp_path / "out"))
     written = capsys.readouterr()
     assert "12 series, 36 rows in 12 files written to" in written.out
-    assert written.err.count("part ") == 10
+    assert "12/12 parts, 0 s left" in written.err
     assert_same_forecasts(tmp_path / "out", masking.predict(source))
     score_to_directory(model, PredictOptions(source), ScoringOptions(if_newer=True), str(tmp_path / "out"))
     assert "Nothing new: 12 series" in capsys.readouterr().out

@@ -103,6 +103,35 @@ def test_score_of_an_address_that_polars_scans_equals_predict(
         assert_same_forecasts(tmp_path / f"{name}-out", masking.predict(table))
 
 
+def test_score_of_a_wide_table_is_read_as_in_training_and_equals_predict(
+    masking: nd.Forecaster, masking_graph: ExportedModel, tmp_path: Path
+) -> None:
+    table = series_table(LENGTHS)
+    wide = table.pivot(on="store", index="day", values="sales").sort("day")
+    wide.write_csv(tmp_path / "wide.csv", separator=";")
+    wide.write_parquet(tmp_path / "wide.parquet")
+    table.write_ndjson(tmp_path / "long.jsonl")
+    trained = fit(wide, missing="mask", gaps="mask", wide=True)
+    graph = exported(trained)
+    assert graph.description.reading == {"wide": True}
+    for name, given, model in (
+        ("wide.csv", graph, trained),
+        ("wide.parquet", graph, trained),
+        ("long.jsonl", masking_graph, masking),
+    ):
+        score_files(given, str(tmp_path / name), tmp_path / f"{name}-out")
+        assert_same_forecasts(tmp_path / f"{name}-out", model.predict(wide if model is trained else table))
+
+
+def test_score_of_parquet_with_numbers_that_mean_a_missing_value_equals_predict(tmp_path: Path) -> None:
+    table = pl.DataFrame({"ds": range(40), "y": [*(float(step % 4) for step in range(39)), -999.0]})
+    table.write_parquet(tmp_path / "a.parquet")
+    model = nd.Statistical("seasonal_naive", horizon=4, season_length=4)
+    model.fit(table, null_values="-999", missing="interpolate")
+    score_files(model, str(tmp_path / "a.parquet"), tmp_path / "out", version="1")
+    assert pl.read_parquet(tmp_path / "out" / "*.parquet")["forecast"].to_list() == [0.0, 1.0, 2.0, 2.0]
+
+
 def test_plan_of_sorted_files_reads_ids_at_their_ends_only(masking_graph: ExportedModel, tmp_path: Path) -> None:
     table = series_table(LENGTHS)
     table.head(74).write_parquet(tmp_path / "a.parquet")
@@ -120,7 +149,7 @@ def test_score_of_a_source_that_cannot_be_used_names_it(
     if wrong == "column":
         table.drop("sales").write_parquet(tmp_path / "a.parquet")
     elif wrong == "kind":
-        (tmp_path / "a.xlsx").write_bytes(b"x")
+        (tmp_path / "a.pdf").write_bytes(b"x")
     messages = {"column": "column 'sales' missing", "kind": "unknown kind of file", "pattern": "not found"}
     with pytest.raises(DataError, match=messages[wrong]):
         score_files(masking_graph, str(tmp_path / "a.*"), tmp_path / "out")

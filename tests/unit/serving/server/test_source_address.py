@@ -36,9 +36,9 @@ def test_state_of_a_file_changes_when_it_is_replaced(tmp_path: Path) -> None:
     [
         ("nothing.onnx", "not found; export a model"),
         (".", "holds no model"),
-        ("sales@champion", "name that with --registry"),
+        ("sales@champion", "of the registry that --registry names"),
         ("no/where", "not found; give an .onnx file"),
-        ("sales==v3", "name that with --registry"),
+        ("sales==v3", "of the registry that --registry names"),
     ],
 )
 def test_what_is_no_model_is_refused_with_what_is_accepted(

@@ -56,7 +56,7 @@ def from_events(run: Path) -> pl.DataFrame:
 
 def as_documented(run: Path) -> list[dict[str, Any]]:
     """Read the rows with the code that the documentation gives to those who do without this package."""
-    page = (Path(__file__).parents[4] / "docs" / "runs.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "guides" / "runs.md").read_text("utf-8")
     code = next(block for block in page.split("```python\n") if "rows = []" in block).split("```")[0]
     scope: dict[str, Any] = {}
     exec(code.replace('"runs/first/events.jsonl"', repr(str(run / "events.jsonl"))), scope)
