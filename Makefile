@@ -13,7 +13,7 @@ CELLS ?= *
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training bench-search bench-serving bench-large parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser docs check format bench bench-training bench-search bench-serving bench-large parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak release-check clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,9 @@ $(VENV)/.browser: $(VENV)/.ready tools/install-chromium
 	tools/install-chromium
 	touch $@
 
+docs: setup ## Build the site below build/site: run the tutorials, generate the reference, check every link
+	$(BIN)/python -m tools.site build
+
 check: setup ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -79,7 +82,7 @@ bench-training: setup ## Measure the trainer: overhead, being watched, ladder, v
 	$(BIN)/python benchmarks/batch_size.py --data $(DATA)
 	$(BIN)/python benchmarks/optimizers.py --data $(DATA)
 
-bench-search: $(BENCH)/.ready ## Search the space of NeuralForecast's AutoNHITS on both sides, and measure what a search takes; writes into docs/benchmarks.md
+bench-search: $(BENCH)/.ready ## Search the space of NeuralForecast's AutoNHITS on both sides, and measure what a search takes; writes into docs/results/benchmarks.md
 	$(BENCH)/bin/python benchmarks/search.py --data $(DATA) --page
 	$(BIN)/python benchmarks/search_overhead.py
 
@@ -104,16 +107,16 @@ golden: setup ## Compute and store the forecasts of all architectures by formula
 mutants: setup ## Plant known bugs in a copy of the package, one at a time, and see that tests notice each
 	$(BIN)/python tools/mutants.py
 
-reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/reproduction.md
+reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/results/reproduction.md
 	$(BIN)/python benchmarks/reproduce.py --data $(DATA) --cells '$(CELLS)'
 
-m4: $(BENCH)/.ready ## Forecast M4 hourly and yearly beside NeuralForecast; writes docs/competitions.md
+m4: $(BENCH)/.ready ## Forecast M4 hourly and yearly beside NeuralForecast; writes docs/results/competitions.md
 	$(BENCH)/bin/python benchmarks/m4.py --data $(DATA) --cells '$(CELLS)'
 
-epf: setup ## Forecast electricity prices; writes docs/competitions.md
+epf: setup ## Forecast electricity prices; writes docs/results/competitions.md
 	$(BIN)/python benchmarks/epf.py --data $(DATA) --cells '$(CELLS)'
 
-defaults: $(BENCH)/.ready ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
+defaults: $(BENCH)/.ready ## Compare what people get with nothing set with other libraries; writes docs/results/defaults.md
 	$(BENCH)/bin/python benchmarks/defaults.py --data $(DATA)
 
 # It needs other versions of much that constraints.txt pins, so it has an environment of its own, with the same torch.
@@ -124,20 +127,23 @@ $(AUTOGLUON)/.ready: constraints.txt
 		autogluon.timeseries==1.6.3
 	touch $@
 
-auto: $(BENCH)/.ready $(AUTOGLUON)/.ready ## Compare automatic forecasters on a quiet machine, for hours; writes docs/auto-benchmark.md
+auto: $(BENCH)/.ready $(AUTOGLUON)/.ready ## Compare automatic forecasters on a quiet machine, for hours; writes docs/results/auto-benchmark.md
 	$(BENCH)/bin/python benchmarks/auto.py --data $(DATA)
 
-zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md
+zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/results/zoo.md
 	$(BENCH)/bin/python benchmarks/zoo.py --again --page
 
-coverage: setup ## Measure the coverage of conformal intervals on six data sets; writes docs/coverage.md
+coverage: setup ## Measure the coverage of conformal intervals on six data sets; writes docs/results/coverage.md
 	$(BIN)/python benchmarks/interval_coverage.py --data $(DATA) --page
 
-cross-validation: $(BENCH)/.ready ## Time cross-validation beside NeuralForecast's; writes into docs/cross-validation.md
+cross-validation: $(BENCH)/.ready ## Time cross-validation beside NeuralForecast's; writes into docs/guides/cross-validation.md
 	$(BENCH)/bin/python benchmarks/cross_validation.py --data $(DATA) --page
 
 soak: setup ## Run the long forms of the tests
 	ND_SOAK=1 $(BIN)/python -m pytest -m 'not browser'
+
+release-check: setup ## Build wheel and source archive, install them where no checkout is, check licences and the lowest versions
+	$(BIN)/python -m tools.release
 
 clean: ## Delete environments, caches and results
 	rm -rf $(VENV) $(BENCH) $(AUTOGLUON) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build demo benchmarks/results

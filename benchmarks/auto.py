@@ -5,7 +5,7 @@ kept in benchmarks/automatic/results.json, and only what is missing is run. ``--
 
     make auto                                                    # all, in environments of their own
     python benchmarks/auto.py --sides ours --panels 'tourism'    # some
-    python benchmarks/auto.py --page                             # runs nothing, writes docs/auto-benchmark.md
+    python benchmarks/auto.py --page                             # runs nothing, writes docs/results/auto-benchmark.md
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from default_settings.panels import PanelCase, all_cases, scores
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "automatic" / "results.json"
-PAGE = HERE.parent / "docs" / "auto-benchmark.md"
+PAGE = HERE.parent / "docs" / "results" / "auto-benchmark.md"
 BUDGET = 300.0
 NAIVE, BEST_NAIVE = "seasonal naive", "best naive"
 OTHER = {"autogluon": HERE.parent / ".venv-autogluon" / "bin" / "python"}

@@ -6,7 +6,7 @@ products. With "own" each has its defaults: steps are as many, and ours have few
 is reached only where the error is no higher. Every measurement is a fresh process, whose memory is its own, and the
 sides take turns. The clock runs from the table in memory to the table of forecasts, after a small cross-validation that
 is not counted; ours computes baselines and scores as well. The results go to benchmarks/results/cross_validation.json,
-and with --page into docs/cross-validation.md.
+and with --page into docs/guides/cross-validation.md.
 
     python benchmarks/cross_validation.py --data ../shared/data
     python benchmarks/cross_validation.py --data ../shared/data --steps 5 --series 20 --rounds 1    # shows that it runs
@@ -28,7 +28,7 @@ from timing import process_bytes, run
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "cross_validation.json"
-PAGE = HERE.parent / "docs" / "cross-validation.md"
+PAGE = HERE.parent / "docs" / "guides" / "cross-validation.md"
 MARKS = ("<!-- measured -->", "<!-- end of measured -->")
 HORIZON, INPUT_SIZE, WINDOWS = 48, 240, 1024
 SIDES = ("ours", "theirs")

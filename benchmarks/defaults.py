@@ -6,7 +6,7 @@ processes may add to it. Seconds are processor time of one thread. ``--again`` m
 
     python benchmarks/defaults.py --data ../shared/data                      # all, beside the other libraries
     python benchmarks/defaults.py --methods ours-nhits --panels 'M3*,ETTh1'  # some
-    python benchmarks/defaults.py --page                                     # runs nothing, writes docs/defaults.md
+    python benchmarks/defaults.py --page                                     # runs nothing, writes the page
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from default_settings.panels import PanelCase, all_cases, scores
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "default_settings" / "results.json"
-PAGE = HERE.parent / "docs" / "defaults.md"
+PAGE = HERE.parent / "docs" / "results" / "defaults.md"
 
 
 def main() -> None:

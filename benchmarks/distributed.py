@@ -5,7 +5,7 @@ horizon 24): time of a step, the part of it that the shared decisions after a st
 sends. Ours and the one written by hand take turns of twenty steps in the same processes, since the speed of a machine
 drifts by more than they differ. The median over rounds is shown. Two processes need two cores with nothing else to do.
 From these the time of a step is computed for 8, 64 and 512 processes: compute shrinks, the exchange does not.
-The results go to benchmarks/results/distributed.json, and with --page into docs/distributed.md.
+The results go to benchmarks/results/distributed.json, and with --page into docs/guides/distributed.md.
 
     python benchmarks/distributed.py --page
     python benchmarks/distributed.py --rounds 1 --steps 20    # shows that it runs
@@ -26,7 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "distributed.json"
-PAGE = HERE.parent / "docs" / "distributed.md"
+PAGE = HERE.parent / "docs" / "guides" / "distributed.md"
 MARKS = ("<!-- measured -->", "<!-- end of measured -->")
 MODELS = {"nlinear": {}, "nhits": {"hidden_size": 512}}
 HORIZON, HISTORY, ROWS = 24, 96, 256

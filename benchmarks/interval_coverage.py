@@ -7,7 +7,7 @@ forecast.
 
     python benchmarks/interval_coverage.py --data ../shared/data
     python benchmarks/interval_coverage.py --data ../shared/data --quick          # shows that it runs
-    python benchmarks/interval_coverage.py --data ../shared/data --page           # writes docs/coverage.md
+    python benchmarks/interval_coverage.py --data ../shared/data --page           # writes docs/results/coverage.md
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from neuro_divergent.forecasting.predictor import WindowForecasts
 
 LEVELS = (80.0, 90.0, 95.0)
 QUANTILES = (0.025, 0.05, 0.1, 0.5, 0.9, 0.95, 0.975)
-PAGE = Path(__file__).parent.parent / "docs" / "coverage.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "coverage.md"
 WAYS: dict[str, dict[str, Any]] = {
     "split": {"method": "split"},
     "split, two-sided": {"method": "split", "symmetric": False},
@@ -116,7 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="directory of the public data sets")
     parser.add_argument("--quick", action="store_true", help="train for a few steps, to show that it runs")
-    parser.add_argument("--page", action="store_true", help="write docs/coverage.md")
+    parser.add_argument("--page", action="store_true", help="write docs/results/coverage.md")
     parser.add_argument("--only", nargs="*", help="names of data sets")
     parser.add_argument("--seeds", type=int, default=5, help="trainings of each data set")
     options = parser.parse_args()
@@ -276,12 +276,12 @@ def _arguments(way: str) -> str:
 
 
 TEXT = """
-Empirical coverage of [conformal intervals](conformal.md) on the test part of six public data sets. A small network is
-trained for seven quantiles with each of five seeds, without early stopping. Figures are means over the seeds, ± is the
-standard deviation of the coverage over them. The validation parts decide how the intervals are calibrated: every
-way is calibrated on the first half of each part and judged on the second, and the one whose coverage is nearest to what
-it claims, on average over all data sets and levels, is used for all of them. It is then calibrated on the whole
-validation part, and only then is the test part forecast, one horizon at a time.
+Empirical coverage of [conformal intervals](../guides/conformal.md) on the test part of six public data sets. A small
+network is trained for seven quantiles with each of five seeds, without early stopping. Figures are means over the
+seeds, ± is the standard deviation of the coverage over them. The validation parts decide how the intervals are
+calibrated: every way is calibrated on the first half of each part and judged on the second, and the one whose coverage
+is nearest to what it claims, on average over all data sets and levels, is used for all of them. It is then calibrated
+on the whole validation part, and only then is the test part forecast, one horizon at a time.
 
 A run decides nothing on the test parts, but they were not unseen while this was developed. Earlier versions were run on
 them too: one that chose a way for each data set by itself (20 steps of training, 14 of 18 within 2 points), and one

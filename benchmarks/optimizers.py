@@ -1,4 +1,4 @@
-"""Compare every optimizer and every schedule on the same tasks, and write docs/optimizer-comparison.md.
+"""Compare every optimizer and every schedule on the same tasks, and write docs/results/optimizer-comparison.md.
 
 Each optimizer gets the default schedule and three rates around its usual one, more if the best is at the edge; each
 schedule gets AdamW at the rate that was best for it. All have the same steps, windows, clipping and first weights. The
@@ -38,7 +38,7 @@ from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Schedule
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "optimizer-comparison.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "optimizer-comparison.md"
 REFERENCE = "adamw"
 SEEDS, TOP = (2, 3), 3  # more seeds for the best ones
 

@@ -1,4 +1,4 @@
-"""Reproduce published results, and write docs/reproduction.md.
+"""Reproduce published results, and write docs/results/reproduction.md.
 
 Each cell is run once per seed. Finished runs are kept in benchmarks/reproduction/results, which is committed, so an
 interrupted reproduction goes on where it was and the page can be written without training; a change of the recipe of a
@@ -28,7 +28,7 @@ from reproduction.store import keep, read
 from reproduction.summary import Summary, verdict
 from reproduction.trial import Result, run
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reproduction.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "results" / "reproduction.md"
 FAST = ("etth1/[dn]linear/*", "etth1/itransformer/*", "etth1/nhits/96", "etth1/tide/96")
 
 

@@ -8,7 +8,7 @@ has decoupled weight decay; there, a batch also has a number of series, which is
 are trained on all rows, and the test part is scored once. Every measurement is a fresh process; the clock runs from the
 table in memory to the forecasts. Their search begins no further trial once it has taken four times the processor time
 of ours, which is what there is to show; the table then says how many of the trials it had done. The results go to
-benchmarks/results/search.json, and with --page into docs/benchmarks.md.
+benchmarks/results/search.json, and with --page into docs/results/benchmarks.md.
 
     python benchmarks/search.py --data ../shared/data --page
     python benchmarks/search.py --data ../shared/data --trials 2 --steps 20 40 --series 20    # shows that it runs
@@ -32,7 +32,7 @@ from timing import run
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "search.json"
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
 MARKS = ("<!-- search -->", "<!-- end of search -->")
 PANELS = ("M4 hourly", "M3 monthly")
 SIDES = ("ours", "theirs")

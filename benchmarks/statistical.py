@@ -3,7 +3,8 @@
     python benchmarks/statistical.py --data ../shared/data
 
 Fits the first 500 series that have 60 to 120 rows before their test part of 18, in one process, and prints the table of
-docs/statistical.md. A model that takes more than a second for a series is measured on every twentieth, and not scored.
+docs/guides/statistical.md. A model that takes more than a second for a series is measured on every twentieth, and not
+scored.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ benchmarks/results/zoo.json, so an interrupted run goes on where it was.
     python benchmarks/zoo.py
     python benchmarks/zoo.py --models tide,tft --again
     python benchmarks/zoo.py --size small --rounds 1
-    python benchmarks/zoo.py --page                # also writes docs/zoo.md
+    python benchmarks/zoo.py --page                # also writes docs/results/zoo.md
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "zoo.json"
-PAGE = HERE.parent / "docs" / "zoo.md"
+PAGE = HERE.parent / "docs" / "results" / "zoo.md"
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="threads on both sides")
     parser.add_argument("--processor-time", action="store_true", help="for a busy machine: not the time on the wall")
     parser.add_argument("--again", action="store_true", help="measure again what has been measured before")
-    parser.add_argument("--page", action="store_true", help="write docs/zoo.md")
+    parser.add_argument("--page", action="store_true", help="write docs/results/zoo.md")
     return parser.parse_args()
 
 
