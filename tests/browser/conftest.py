@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, Route, expect, sync_playwright
 
 from tests.browser.runs import HOSTILE_RUN, Dashboard, dashboard_of, train_command, training, wait_for, write_table
 
@@ -175,8 +175,20 @@ def run_id(page: Page, name: str) -> str:
 
 
 def wait_until(page: Page, expression: str, argument: Any = None) -> None:
-    """Wait until an expression is true in the page, whose own policy does not let the browser's way of waiting work."""
-    wait_for(lambda: bool(page.evaluate(expression, argument)), _PATIENCE / 1000, expression)
+    """Wait until an expression is true in the page, whose own policy does not let the browser's way of waiting work.
+
+    An expression that looks into what the page has not drawn yet is not true yet.
+    """
+
+    def is_true() -> bool:
+        try:
+            return bool(page.evaluate(expression, argument))
+        except Error as error:
+            if re.search("Cannot read properties of (null|undefined)", error.message):
+                return False
+            raise
+
+    wait_for(is_true, _PATIENCE / 1000, expression)
 
 
 def open_run(watch: Watch, name: str, tab: str = "training", **options: Any) -> Page:
