@@ -52,7 +52,8 @@ def _block(weights: dict[str, Tensor], block: str, tokens_BTD: Tensor) -> Tensor
     cosine, sine = (torch.einsum("ft,btd->bfd", wave, tokens_BTD) for wave in (turns_FT.cos(), turns_FT.sin()))
     amplitudes_BF = (cosine.square() + sine.square()).sqrt().mean(2)
     strongest = amplitudes_BF.mean(0).argsort(descending=True)[:_TOP_K].tolist()
-    exponentials = amplitudes_BF[:, strongest].exp()
+    strengths_BK = amplitudes_BF[:, strongest]
+    exponentials = (strengths_BK - strengths_BK.amax(1, keepdim=True)).exp()
     shares_BK = exponentials / exponentials.sum(1, keepdim=True)
     total = torch.zeros_like(tokens_BTD)
     for place, frequency in enumerate(strongest):
@@ -76,8 +77,10 @@ def _inception(weights: dict[str, Tensor], name: str, picture: Tensor) -> Tensor
     return sum(found[1:], found[0]) / _KERNELS
 
 
-@pytest.mark.parametrize(("calendar", "ahead"), [(False, False), (True, False), (True, True)])
-def test_forecasts_and_gradients_are_those_of_a_second_reading(calendar: bool, ahead: bool) -> None:
+@pytest.mark.parametrize(
+    ("calendar", "ahead", "level"), [(False, False, 1.0), (True, False, 1.0), (True, True, 1.0), (False, False, 1e2)]
+)
+def test_forecasts_and_gradients_are_those_of_a_second_reading(calendar: bool, ahead: bool, level: float) -> None:
     torch.manual_seed(0)
     known = (Feature("hour"), Feature("day")) if calendar else ()
     architecture = TimesNet(
@@ -92,7 +95,7 @@ def test_forecasts_and_gradients_are_those_of_a_second_reading(calendar: bool, a
     network = architecture.build(TaskSpec(_HORIZON, _HISTORY, _CHANNELS, future=known)).double().eval()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    values = torch.randn(5, _HISTORY, _CHANNELS, dtype=torch.float64)
+    values = level * torch.randn(5, _HISTORY, _CHANNELS, dtype=torch.float64)  # at 1e2 most periods have no share
     future = torch.randn(5, _HISTORY + _HORIZON, 2, dtype=torch.float64) if calendar else None
     target = torch.randn(5, _HORIZON, _CHANNELS, dtype=torch.float64)
     weights = {name: value.detach().clone().requires_grad_() for name, value in network.named_parameters()}

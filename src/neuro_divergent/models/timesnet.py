@@ -129,10 +129,13 @@ class _TimesBlock(nn.Module):
         shares_NK = strengths_NK.softmax(1)
         kernels = self.widen.merged(), self.narrow.merged()
         result = values_NTD
+        # A strong wave leaves the others shares that no sum shows, and whose gradients are slow subnormal numbers.
+        smallest = torch.finfo(shares_NK.dtype).eps ** 2
         for period in torch.unique(periods_NK).tolist():
-            has_NK = periods_NK == period
-            share_N = (shares_NK * has_NK).sum(1)
-            rows = has_NK.any(1).nonzero().squeeze(1)
+            share_N = (shares_NK * (periods_NK == period)).sum(1)
+            rows = (share_N > smallest).nonzero().squeeze(1)
+            if not rows.shape[0]:
+                continue
             if rows.shape[0] == values_NTD.shape[0]:
                 result = result + _convolve(values_NTD, period, *kernels) * share_N[:, None, None]
             else:

@@ -7,7 +7,8 @@ import torch
 from torch.nn import functional
 
 from neuro_divergent.core.spec import Batch, Feature, TaskSpec
-from neuro_divergent.models.timesnet import TimesNet, _apply, _Inception, find_periods
+from neuro_divergent.models import timesnet
+from neuro_divergent.models.timesnet import TimesNet, _apply, _Inception, _TimesBlock, find_periods
 
 
 def waves(*lengths: int, steps: int = 96) -> torch.Tensor:
@@ -61,6 +62,21 @@ def test_windows_of_different_periods_are_forecast_as_each_by_itself() -> None:
     batch = Batch(values, torch.ones_like(values))
     alone = [network(Batch(row[None], torch.ones_like(row[None]))) for row in values]
     torch.testing.assert_close(network(batch), torch.cat(alone))
+
+
+@torch.no_grad()
+def test_periods_without_a_share_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[tuple[int, int]] = []
+
+    def record(values: torch.Tensor, period: int, *kernels: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        computed.append((period, len(values)))
+        return torch.zeros_like(values)
+
+    monkeypatch.setattr(timesnet, "_convolve", record)
+    block = _TimesBlock(TimesNet(hidden_size=1, conv_hidden_size=1, top_k=2))
+    weak, strong = waves(24, 8), 1e3 * waves(24, 8)
+    block(torch.cat([weak, strong]))
+    assert computed == [(8, 1), (24, 2)], "8 has a share of exp(-24,000) in the strong row, which is 0"
 
 
 @torch.no_grad()
