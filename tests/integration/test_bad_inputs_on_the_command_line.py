@@ -359,15 +359,31 @@ def run_all(place: Path, commands: list[list[str]], names: list[str]) -> dict[st
     return found
 
 
+NOTES = {
+    "missing_column": ['perhaps: target="value" (--target value)'],
+    "wide_without_the_flag": ['perhaps: time="date" (--time date)'],
+    "not_utf8": [
+        "then: series 'A': gap after 2024-01-16 (1 step at 1d); 1 missing row. "
+        'Pass gaps="interpolate" (--gaps interpolate) to fill them'
+    ],
+    "text_in_target": [
+        "then: column 'y', series 'A': 1 missing value, first at row 12. "
+        'Pass missing="interpolate" (--missing interpolate) to fill them.'
+    ],
+}
+
+
 @pytest.mark.parametrize("case", [*CASES, *PREDICTIONS], ids=lambda case: case.name)
 def test_a_bad_input_gets_one_line_and_its_exit_code(case: Case, answers: dict[str, Answer]) -> None:
     answer = answers[case.name]
     file = f"{case.name}.{case.ending}"
+    error, *notes = answer.error.splitlines()  # notes say what else is wrong in the table
     if case.message.startswith("re:"):
-        pattern = f"error: {case.message[3:].replace('{file}', re.escape(file))}\n"
-        assert re.fullmatch(pattern, answer.error), answer.error
+        pattern = f"error: {case.message[3:].replace('{file}', re.escape(file))}"
+        assert re.fullmatch(pattern, error), answer.error
     else:
-        assert answer.error == f"error: {case.message.replace('{file}', file)}\n"
+        assert error == f"error: {case.message.replace('{file}', file)}"
+    assert notes == NOTES.get(case.name, [])
     assert answer.code == case.code
     assert not answer.output
     assert not answer.loaded_torch

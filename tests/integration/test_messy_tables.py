@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -82,6 +84,23 @@ def test_decimal_commas_that_nobody_mentioned_give_a_warning_in_training_and_for
     assert forecaster.predict()["forecast"].is_finite().all()
     with pytest.warns(DataWarning, match="read with a decimal comma"):
         forecaster.predict(str(tmp_path / "a.csv"))
+
+
+def test_the_command_line_tells_everything_that_is_wrong_with_a_table_at_once(tmp_path: Path) -> None:
+    rows = "".join(f"{day:%d.%m.%Y};{n % 7},5{n % 10}\n" for n, day in enumerate(DAYS))
+    table = tmp_path / "a.csv"
+    table.write_text(f"day;sold\n{rows}{rows.splitlines()[-1]}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "neuro_divergent", "train", "a.csv", "--horizon", "3"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    error, *notes = done.stderr.splitlines()
+    assert error.startswith("error: a.csv: column 'ds' missing; found day, sold.")
+    assert notes[0] == 'perhaps: time="day" (--time day), target="sold" (--target sold)'
+    assert notes[1].startswith("then: row 1, column 'day': '01.01.2024' is not ISO 8601")
+    assert notes[2].startswith("then: 2024-02-29 twice (rows 60, 61), with the same values.")
+    assert len(notes) == 3
 
 
 def test_a_wide_table_with_a_shared_covariate_is_forecast_from_the_command_line(tmp_path: Path) -> None:

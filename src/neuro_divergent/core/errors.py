@@ -7,9 +7,10 @@ second what to do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 
 class NeuroDivergentError(Exception):
@@ -44,7 +45,17 @@ class DataError(InputError):
 
     The message names the column, the series and the first row. Correct the table, or pass the policy that the message
     names, such as ``missing="interpolate"``; docs/guides/data.md lists them.
+
+    Attributes:
+        changes: Fields of the schema that the message offers, with which the rest of the table can be looked at.
     """
+
+    changes: Mapping[str, Any] = MappingProxyType({})
+
+    def offering(self, **changes: Any) -> Self:
+        """Return the same error, with the fields of the schema that its message offers."""
+        self.changes = changes
+        return self
 
 
 class ConfigError(InputError):

@@ -17,6 +17,7 @@ from neuro_divergent.data.conversion.conversion import Converter, convert_in_mem
 from neuro_divergent.data.conversion.progress import Reporter
 from neuro_divergent.data.conversion.row_files import is_parquet, is_streamed
 from neuro_divergent.data.conversion.rows import Rows, open_parquet
+from neuro_divergent.data.further_findings import add_further_findings
 from neuro_divergent.data.io.parquet_header import read_header
 from neuro_divergent.data.io.source import find_files
 from neuro_divergent.data.io.thrift import ThriftError
@@ -47,11 +48,21 @@ def load_panel(source: Any, schema: Schema) -> Panel:
             are those of the panel.
 
     Raises:
-        DataError: If the table cannot be used, or if the schema contradicts a stored panel.
+        DataError: If the table cannot be used, or if the schema contradicts a stored panel. Its notes are what else is
+            wrong in the table, as far as that can be told.
     """
+    schema = schema or Schema()
+    try:
+        return _load_panel(source, schema)
+    except DataError as error:
+        add_further_findings(error, source, schema)
+        raise
+
+
+def _load_panel(source: Any, schema: Schema) -> Panel:
     if not isinstance(source, (str, os.PathLike)):
         return build_panel(source, schema)
-    name, schema = os.fspath(source), schema or Schema()
+    name = os.fspath(source)
     if is_stored_panel(name):
         return open_panel(name, schema)
     if not _is_in_parts(name, schema):

@@ -458,7 +458,8 @@ def _refuse_text(layout: Layout, column: pl.Series) -> None:
             first = layout.earliest(wrong)
             place = f"row {layout.row(first)}, column {column.name!r}"
             cure = explain_number(str(column[first]), style)
-            raise layout.table.error(f"{place}: {show(column[first])} is not a number{cure}")
+            error = layout.table.error(f"{place}: {show(column[first])} is not a number{cure.text}")
+            raise error.offering(**cure.changes)
     raise layout.table.error(
         f"column {column.name!r} is {show_type(column.dtype)}; numbers are needed, so convert it first"
     )

@@ -55,7 +55,7 @@ class Schema(Config):
         separator: Character between the columns of CSV files, such as ``";"`` or ``"tab"``, found in the file when
             unset.
         decimal: Decimal mark of numbers that are text, ``"."`` or ``","``. When unset, commas are taken for one where
-            they cannot be anything else, with a warning.
+            they cannot be anything else, with a warning, and where a point stands between thousands.
         thousands: Mark between thousands in numbers that are text: a comma, point, apostrophe, underscore or space.
         null_values: Texts and numbers that mean a missing value, such as ``("n/a", "-999")``; empty ones always do.
         date_format: How times are written where not in ISO 8601, as for ``strptime``: ``"%d/%m/%Y"``, or several
@@ -175,7 +175,7 @@ class Schema(Config):
 
     @model_validator(mode="after")
     def _readable(self) -> Schema:
-        if self.thousands is not None and self.thousands == (self.decimal or "."):
+        if self.thousands is not None and self.thousands == self.decimal:
             raise ValueError(f"{self.thousands!r} cannot be both the decimal mark and the mark between thousands")
         if self.wide and self.static:
             raise ValueError("static: a wide table has no values that differ between series; leave wide or static out")

@@ -12,6 +12,7 @@ import polars as pl
 from neuro_divergent.core.arrays import Floats32
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
 from neuro_divergent.data.cleaning.frequency import PIECE, bounds
+from neuro_divergent.data.cleaning.remedy import Remedy
 from neuro_divergent.data.io.table import show_type
 from neuro_divergent.data.schema import DateFormat
 
@@ -131,7 +132,8 @@ def check_times(
         low, high = (times.min(), times.max()) if len(times) else (0, 0)
         if low >= 19_000_101 and high <= 21_001_231 and _are_dates(times):  # type: ignore[operator]
             offer = _offer("%Y%m%d")
-            raise fail(f"row {number(0)}, {place}: {times[0]} looks like a date without separators. {offer}")
+            message = f"row {number(0)}, {place}: {times[0]} looks like a date without separators. {offer}"
+            raise fail(message).offering(date_format="%Y%m%d")
         if low >= -_LARGEST_NUMBER and high <= _LARGEST_NUMBER:  # type: ignore[operator]
             return times
         numbers = times.cast(pl.Int64, strict=False)
@@ -169,7 +171,8 @@ def parse_times(column: pl.Series, fail: Callable[[str], DataError], number: Cal
         times = texts.cast(pl.Int64, strict=False).clear(len(texts))
     wrong = (times.is_null() & column.is_not_null()).arg_true()
     if len(wrong):
-        raise fail(_explain_time(column, texts, int(wrong[0]), number))
+        found = _explain_time(column, texts, int(wrong[0]), number)
+        raise fail(found.text).offering(**found.changes)
     return times
 
 
@@ -224,38 +227,41 @@ def _parse_iso(texts: pl.Series, first: re.Match[str]) -> pl.Series:
     return texts.str.to_datetime(form, strict=False, time_unit="us")
 
 
-def _explain_time(column: pl.Series, texts: pl.Series, row: int, number: Callable[[int], int]) -> str:
+def _explain_time(column: pl.Series, texts: pl.Series, row: int, number: Callable[[int], int]) -> Remedy:
     place = f"row {number(row)}, column {column.name!r}: {show(texts[row])}"
     begin = int(texts.is_not_null().arg_true()[0])
     here, there = _TIME.fullmatch(str(texts[row])), _TIME.fullmatch(str(texts[begin]))
     if here and there and here[1] and there[1] and bool(here[3]) != bool(there[3]):
-        return f"rows {number(begin)}, {number(row)}: zoned and naive timestamps mixed in column {column.name!r}"
+        return Remedy(
+            f"rows {number(begin)}, {number(row)}: zoned and naive timestamps mixed in column {column.name!r}"
+        )
     if mixture := _explain_mixture(texts, number):
-        return f"column {column.name!r} {mixture}"
+        return Remedy(f"column {column.name!r} {mixture.text}", mixture.changes)
     day_first, proof = _day_first(texts)
     guess = _guess_format(str(texts[row]), day_first=day_first is not False)
     if guess is not None and _AMBIGUOUS.fullmatch(str(texts[row]).partition(" ")[0]):
         if day_first is None:
-            return f"{place} is ambiguous: is the day first or the month? {_offer(guess)}"
+            return Remedy(f"{place} is ambiguous: is the day first or the month? {_offer(guess)}")
         first = "day" if day_first else "month"
         shown = f"the {first} is first, as row {number(proof)} ({show(texts[proof])}) shows"
-        return f"{place} is not ISO 8601; {shown}. {_offer(guess)}"
+        return Remedy(f"{place} is not ISO 8601; {shown}. {_offer(guess)}", {"date_format": guess})
     if not re.search(r"\d", str(texts[row])):
-        return f"{place} is not a date. If it is a total or a note that does not belong to the table, delete that row"
+        cure = "If it is a total or a note that does not belong to the table, delete that row"
+        return Remedy(f"{place} is not a date. {cure}")
     if guess is not None and not _parse_format(texts.slice(row, 1), guess, DataError).null_count():
-        return f"{place} is not ISO 8601. {_offer(guess)}"
-    return (
+        return Remedy(f"{place} is not ISO 8601. {_offer(guess)}", {"date_format": guess})
+    return Remedy(
         f"{place} is not a date that can be read without guessing; write ISO 8601, such as 2024-03-31 or "
         f"2024-03-31T15:00. Or p{_offer('%d.%m.%Y')[1:]}"
     )
 
 
-def _explain_mixture(texts: pl.Series, number: Callable[[int], int]) -> str:
+def _explain_mixture(texts: pl.Series, number: Callable[[int], int]) -> Remedy | None:
     """Return which formats a column has, with rows, if they are several; nothing where others are no times at all."""
     shapes = texts.str.replace_all(r"\d+", "0").str.replace_all("[A-Za-z]+", "a")
     names = shapes.drop_nulls().unique().to_list()
     if not 1 < len(names) <= _MOST_FORMATS or any("0" not in name for name in names):
-        return ""
+        return None
     day_first, _ = _day_first(texts)
     shown, formats = [], []
     for name in names:
@@ -267,17 +273,18 @@ def _explain_mixture(texts: pl.Series, number: Callable[[int], int]) -> str:
     message = f"has times in {len(names)} formats: {', '.join(text for _, text in sorted(shown))}"
     known = [form for _, form in sorted(formats) if form is not None]
     if len(known) < len(formats):
-        return f"{message}. Write all of them in one format"
+        return Remedy(f"{message}. Write all of them in one format")
     flags = " ".join(map(_flag, known))
     if len(set(known)) == 1:
-        return f"{message}. Write all of them in one format"
+        return Remedy(f"{message}. Write all of them in one format")
     listed = ", ".join(f'"{form}"' for form in known)
     dates = [str(texts[row]) for row, _ in sorted(shown)]
     unclear = [text for text in dates if (parts := _AMBIGUOUS.fullmatch(text.partition(" ")[0])) and parts[2] != "."]
     question = ""
     if unclear and day_first is None:
         question = f" {show(unclear[0])} is ambiguous: is the day first or the month?"
-    return f"{message}.{question} Write all of them in one, or pass each: date_format=[{listed}] ({flags})"
+    cure = f"Write all of them in one, or pass each: date_format=[{listed}] ({flags})"
+    return Remedy(f"{message}.{question} {cure}", {} if question else {"date_format": tuple(known)})
 
 
 def _day_first(texts: pl.Series) -> tuple[bool | None, int]:
@@ -321,6 +328,12 @@ def _offer(form: str) -> str:
 
 def _flag(form: str) -> str:
     return f'--date-format "{form}"' if " " in form else f"--date-format {form}"
+
+
+def is_like_time(text: str) -> bool:
+    """Whether a text is a date or time in one of the usual ways to write one."""
+    text = text.strip()
+    return bool(_TIME.fullmatch(text) or _guess_format(text, day_first=True))
 
 
 def holds_dates(names: Sequence[str]) -> bool:

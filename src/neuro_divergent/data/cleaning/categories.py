@@ -68,8 +68,8 @@ def _refuse_mixture(layout: Layout, column: pl.Series) -> None:
         place = f"row {layout.row(first)}, column {column.name!r}: {show(column[first])}"
         cure = explain_number(str(column[first]), style)
         raise layout.table.error(
-            f"{place} is not a number; list the column as categorical (--categorical) if it holds categories{cure}"
-        )
+            f"{place} is not a number; list the column as categorical (--categorical) if it holds categories{cure.text}"
+        ).offering(**cure.changes)
 
 
 def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Floats32, Ints]:

@@ -62,11 +62,11 @@ def duplicates_error(layout: Layout) -> DataError:
     difference = _difference(layout, found)
     if not difference:
         cure = 'Keep one row per series and time, or pass duplicates="first" (--duplicates first)'
-        return layout.table.error(f"{message}, with the same values{total}. {cure}")
+        return layout.table.error(f"{message}, with the same values{total}. {cure}").offering(duplicates="first")
     cure = "Keep one row per series and time, or pass duplicates= (--duplicates): first, last, mean or sum"
     if layout.schema.id is None:
         cure += ". If a column names the series, pass it: id= (--id)"
-    return layout.table.error(f"{message}, with other values{difference}{total}. {cure}")
+    return layout.table.error(f"{message}, with other values{difference}{total}. {cure}").offering(duplicates="first")
 
 
 def _begins(layout: Layout) -> Array:

@@ -110,7 +110,8 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
         missing = int((steps[steps > 1] - 1).sum())
         cure = 'Pass gaps="interpolate" (--gaps interpolate) to fill them'
         total = f"{missing} missing rows in all" if missing > 1 else "1 missing row"
-        return _gap(layout, frequency, first, int(steps[first]) - 1, f"{total}. {cure}")
+        error = _gap(layout, frequency, first, int(steps[first]) - 1, f"{total}. {cure}")
+        return error.offering(gaps="interpolate")
     place = f"{layout.label(series)}: ".removeprefix(": ")
     if jump := frequency.explain_jump(layout.times.slice(first, 1)):
         return layout.table.error(f"{place}row {layout.row(first + 1)}: {jump}; convert the times to UTC")
@@ -194,7 +195,8 @@ def refuse_holes(layout: Layout, name: str, values: Floats32, feature: Feature |
         offer = 'Pass missing="interpolate" (--missing interpolate) to fill them.'
         cure = "Fill them in the table." if static else offer
         place, row = layout.place(name, int(own[0])), layout.row(layout.earliest(own))
-        raise layout.table.error(f"{place}: {len(own)} missing value{plural}, first at row {row}{others}. {cure}")
+        error = layout.table.error(f"{place}: {len(own)} missing value{plural}, first at row {row}{others}. {cure}")
+        raise error if static else error.offering(missing="interpolate")
     if policy in ("zero", "mask"):
         return
     empty = np.flatnonzero(np.bincount(series, minlength=len(layout.ids)) == np.diff(layout.offsets))

@@ -14,12 +14,15 @@ from typing import NamedTuple
 
 import polars as pl
 
+from neuro_divergent.data.cleaning.remedy import Remedy
 from neuro_divergent.data.schema import Schema
 
 _WHOLE = r"^[+-]?\d+$"
 _COMMA = r"^[+-]?\d*,\d+$"
 _LIKE_THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 _LIKE_POINTED_THOUSANDS = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"
+_WITH_POINT = r"^[+-]?\d*\.\d+$"
+_BELOW_THOUSAND = r"^[+-]?\d{1,3}$"
 _SPACES = "[ \u00a0\u202f]"  # with the no-break spaces that programs write between thousands
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:([.,' _\u00a0\u202f])\d{3})(?:\1\d{3})*(?:([.,])\d+)?")
 _UNIT = re.compile(r"[+-]?[\d.,]+\s*[^\W\d_]+[\w²³/]*")
@@ -47,7 +50,13 @@ class NumberStyle:
         """Return what a schema says."""
         if schema is None:
             return cls(has_points=has_points)
-        return cls(schema.decimal or ".", schema.thousands, schema.null_values, has_points)
+        decimal = schema.decimal or ("," if schema.thousands == "." else ".")
+        return cls(decimal, schema.thousands, schema.null_values, has_points)
+
+    @staticmethod
+    def is_open(schema: Schema) -> bool:
+        """Whether a schema leaves the decimal mark to be found."""
+        return schema.decimal is None and schema.thousands != "."
 
     @property
     def is_plain(self) -> bool:
@@ -157,37 +166,68 @@ def find_decimal_commas(columns: Iterable[pl.Series], style: NumberStyle) -> Dec
     return None if first is None else DecimalCommas(*first, is_certain, point)
 
 
-def explain_number(text: str, style: NumberStyle = PLAIN) -> str:
-    """Return a sentence on what to do about a text that is not a number, with a full stop and a space before it."""
+def may_have_thousands(column: pl.Series) -> bool:
+    """Whether numbers with fractions may all be thousands whose point was taken for a decimal mark."""
+    values = column.drop_nulls().abs()
+    fractions = values.filter(values != values.floor())
+    thousandths = fractions * 1000
+    is_like = (fractions >= 1).all() and ((thousandths - thousandths.round()).abs() < 1e-6 * thousandths).all()
+    return bool(len(fractions)) and is_like and bool((values < 1000).all())
+
+
+def find_pointed_thousands(columns: Iterable[pl.Series], style: NumberStyle) -> tuple[str, int, str] | None:
+    """Return the column, the row counted from 0 and the text of a number whose point may stand between thousands.
+
+    There is none where one number of the columns has a point that can be nothing but a decimal mark.
+    """
+    first = None
+    for column in columns:
+        texts = style.clear(column)
+        point = texts.str.contains(_WITH_POINT).fill_null(value=False)
+        like = texts.str.contains(_LIKE_POINTED_THOUSANDS).fill_null(value=False)
+        if (point & ~like).any():
+            return None
+        if first is None and like.any() and texts.filter(~like).str.contains(_BELOW_THOUSAND).all():
+            row = int(like.arg_true()[0])
+            first = column.name, row, str(texts[row])
+    return first
+
+
+def explain_number(text: str, style: NumberStyle = PLAIN) -> Remedy:
+    """Return what to do about a text that is not a number, as a sentence with a full stop and a space before it."""
     text = text.strip()
     signs = [character for character in text if unicodedata.category(character) == "Sc"]
     if signs:
-        return f". Write the number without the currency sign {signs[0]!r}"
+        return Remedy(f". Write the number without the currency sign {signs[0]!r}")
     if "%" in text:
-        return ". Write the number without the percent sign"
+        return Remedy(". Write the number without the percent sign")
     if style.decimal == "," and text.count(".") == 1 and "," not in text and _is_number(text):
         if style.thousands == ".":
             if not re.search(_LIKE_POINTED_THOUSANDS, text):
-                return ", since the point stands between thousands"
+                return Remedy(", since the point stands between thousands")
             both = f"either that or {text.replace('.', '')}"
-            return f": it is {both}, since the column holds texts and perhaps numbers. Save the table as CSV"
+            return Remedy(f": it is {both}, since the column holds texts and perhaps numbers. Save the table as CSV")
         cure = 'Pass thousands="." (--thousands .) if the point stands between thousands'
-        return f", since the decimal mark is a comma. {cure}"
+        return Remedy(f", since the decimal mark is a comma. {cure}", {"thousands": "."})
     if style.decimal == "." and re.search(_COMMA, text):
         cure = 'Pass decimal="," (--decimal ,) if the comma is the decimal mark'
-        return f'. {cure}, or thousands="," (--thousands ,)' if re.search(_LIKE_THOUSANDS, text) else f". {cure}"
+        if re.search(_LIKE_THOUSANDS, text):
+            return Remedy(f'. {cure}, or thousands="," (--thousands ,)')
+        return Remedy(f". {cure}", {"decimal": ","})
     if match := _GROUPED.fullmatch(text):
         mark, decimal = match.groups()
         mark = " " if re.fullmatch(_SPACES, mark) else mark
-        flags, arguments = [f'--thousands "{mark}"'], [f'thousands="{mark}"']
+        flags, changes = [f'--thousands "{mark}"'], {"thousands": mark}
         if (decimal or ("," if mark == "." else ".")) == ",":
-            flags, arguments = ["--decimal ,", *flags], ['decimal=","', *arguments]
-        return f". Pass {', '.join(arguments)} ({' '.join(flags)}) if {mark!r} stands between thousands"
+            flags, changes = ["--decimal ,", *flags], {"decimal": ",", **changes}
+        shown = ", ".join(f'{name}="{value}"' for name, value in changes.items())
+        return Remedy(f". Pass {shown} ({' '.join(flags)}) if {mark!r} stands between thousands", changes)
     if _UNIT.fullmatch(text):
-        return ". Write the number without its unit"
+        return Remedy(". Write the number without its unit")
     if len(text) <= 20 and text.isprintable() and '"' not in text:
-        return f'. Pass null_values="{text}" (--null-values "{text}") if it means a missing value'
-    return ""
+        offer = f'. Pass null_values="{text}" (--null-values "{text}") if it means a missing value'
+        return Remedy(offer, {"null_values": (*style.null_values, text)})
+    return Remedy("")
 
 
 def _is_number(text: str) -> bool:

@@ -204,7 +204,8 @@ class Rows:
                 place = f"row {begin + int(wrong[0]) + 1}, column {name!r}"
                 text = str(column[int(wrong[0])])
                 cure = explain_number(text, style)
-                raise self.table(frame).error(f"{place}: {show(text)} is not a number{cure}")
+                error = self.table(frame).error(f"{place}: {show(text)} is not a number{cure.text}")
+                raise error.offering(**cure.changes)
 
     def _refuse_mixture(self, name: str, values: pl.Series) -> None:
         """Refuse text among numbers in a column with inferred types: it is more often an error than a category."""
@@ -217,10 +218,11 @@ class Rows:
             if len(wrong):
                 first = int(wrong[0])
                 cure = explain_number(str(column[first]), style)
-                raise self.table(frame).error(
+                error = self.table(frame).error(
                     f"row {begin + first + 1}, column {name!r}: {show(column[first])} is not a number; list the column "
-                    f"as categorical (--categorical) if it holds categories{cure}"
+                    f"as categorical (--categorical) if it holds categories{cure.text}"
                 )
+                raise error.offering(**cure.changes)
 
     def _read_times(self, times: pl.Series, begin: int) -> pl.Series:
         """Return times that are not text: all are written like the first one of the table."""

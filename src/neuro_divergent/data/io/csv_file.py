@@ -19,7 +19,16 @@ import polars as pl
 
 from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.core.memory import memory_limit
-from neuro_divergent.data.cleaning.numbers import PLAIN, NumberStyle, exact_numbers, find_decimal_commas, floats
+from neuro_divergent.data.cleaning.numbers import (
+    PLAIN,
+    NumberStyle,
+    exact_numbers,
+    find_decimal_commas,
+    find_pointed_thousands,
+    floats,
+    may_have_thousands,
+)
+from neuro_divergent.data.cleaning.remedy import Remedy
 from neuro_divergent.data.io.file_kind import usual_separator
 from neuro_divergent.data.io.number_columns import clear_texts, number_roles, read_decimal_commas
 from neuro_divergent.data.io.separator import LARGEST_FIELD, flag_of, large_fields, possible_separators
@@ -31,6 +40,7 @@ _UNREADABLE = (OSError, EOFError, zlib.error, MemoryError)
 _PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *_UNREADABLE)
 _PIECE = 1 << 20
 _SAMPLE = 1 << 16  # characters that show how columns are separated
+_LATIN = {"encoding": "latin-1"}
 _TITLES, _MORE = 20, 10  # lines above a header that are explained, and lines below it that are looked at
 
 
@@ -127,7 +137,7 @@ class CsvFile:
         frame, style = self._parse(header), self.style
         texts = [frame[name] for name in header.numbers if frame.schema[name] == pl.String]
         texts = [text for text in texts if floats(text, style) is text]
-        if schema is not None and schema.decimal is None and find_decimal_commas(texts, style) is not None:
+        if schema is not None and NumberStyle.is_open(schema) and find_decimal_commas(texts, style) is not None:
             # Columns that were read as numbers tell, too, what a comma or a point is.
             everything = self._parse(header._replace(types=dict.fromkeys(header.names, pl.String)))
             numbers = everything.select(header.numbers)
@@ -135,12 +145,30 @@ class CsvFile:
             if notice:
                 frame = frame.with_columns(numbers)
                 warnings.warn(f"{self.name}: {notice}", DataWarning, stacklevel=4)
+        elif schema is not None and self.separator == ";" and NumberStyle.of(schema) == PLAIN and not schema.decimal:
+            self._tell_of_points(frame.select(header.numbers), header, schema)
         columns = [
             floats(column, style) if column.name in header.numbers else exact_numbers(column, fractions=schema is None)
             for column in clear_texts(frame, schema)
             if column.dtype == pl.String
         ]
         return Table(frame.with_columns(columns), self.name, "polars", _named(header.names), guessed=True)
+
+    def _tell_of_points(self, numbers: pl.DataFrame, header: CsvHeader, schema: Schema) -> None:
+        """Warn where points that were read as decimal marks may stand between thousands, as commas are usual here."""
+        if not any(may_have_thousands(column) for column in numbers if column.dtype == pl.Float64):
+            return
+        everything = self._scan(header.names, dict.fromkeys(header.names, pl.String))
+        texts = everything.select(name for name in header.names if name not in (schema.time, schema.id))
+        found = find_pointed_thousands(texts, self.style)
+        if found is None or found[0] not in numbers.columns:
+            return
+        column, row, text = found
+        message = f"row {row + 1}, column {column!r}: {text!r} is read as {float(text):g}, not {text.replace('.', '')}"
+        cure = 'Pass decimal="." (--decimal .) to confirm it, or thousands="." (--thousands .)'
+        if schema.strict:
+            raise self._fail(f"{message}. {cure}; strict=True guesses nothing")
+        warnings.warn(f"{self.name}: {message}. {cure}", DataWarning, stacklevel=5)
 
     def look_over(self, schema: Schema | None, wanted: Sequence[str] | None) -> CsvHeader:
         """Check what can be checked without parsing all rows, and return the columns with the types to try.
@@ -243,7 +271,8 @@ class CsvFile:
         if place < 0:
             return
         if place < 4 or content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise self._fail('is not UTF-8 but perhaps UTF-16; pass encoding="utf-16" (--encoding utf-16)')
+            message = 'is not UTF-8 but perhaps UTF-16; pass encoding="utf-16" (--encoding utf-16)'
+            raise self._fail(message).offering(encoding="utf-16")
         row = content[:place].count(b"\n")
         raise self._fail(f"{_row(row)}: NUL byte, which no text has; is the file damaged?")
 
@@ -257,15 +286,16 @@ class CsvFile:
         except _UNREADABLE as error:
             raise self._fail(f"header cannot be read ({first_line(error)})") from None
         if wrong := re.search(_WRONG_BYTE, "".join(names)):
-            raise self._fail(_not_utf8(0, wrong))
+            raise self._fail(_not_utf8(0, wrong)).offering(**_LATIN)
         if not names:
             raise self._fail("no data rows")
         if names[0].lower().startswith("sep="):
             skip = self.skip_rows + 1
-            raise self._fail(f"the first line tells Excel the separator; pass skip_rows={skip} (--skip-rows {skip})")
+            message = f"the first line tells Excel the separator; pass skip_rows={skip} (--skip-rows {skip})"
+            raise self._fail(message).offering(skip_rows=skip)
         if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
             cure = f"pass separator={other!r} (--separator {flag_of(other)}), or leave it out"
-            raise self._fail(f"columns are separated by {other!r}; {cure}")
+            raise self._fail(f"columns are separated by {other!r}; {cure}").offering(separator=other)
         for name, count in Counter(filter(None, names)).items():
             if count > 1:
                 places = [str(place) for place, other in enumerate(names, 1) if other == name]
@@ -327,7 +357,8 @@ class CsvFile:
                 for row, values in enumerate(csv.reader(file, delimiter=self.separator, strict=True)):
                     if fields is not None and values and row and len(values) != fields:
                         message = f"row {row}: {len(values)} field{'s' * (len(values) != 1)}, expected {fields}"
-                        raise self._fail(message + self._explain_fields(row, values, fields))
+                        cure = self._explain_fields(row, values, fields)
+                        raise self._fail(message + cure.text).offering(**cure.changes)
         except UnicodeDecodeError:
             self._find_wrong_byte()
         except csv.Error as error:
@@ -335,7 +366,7 @@ class CsvFile:
         except _UNREADABLE as error:
             raise self._fail(f"not a complete file ({first_line(error)})") from None
 
-    def _explain_fields(self, row: int, values: list[str], fields: int) -> str:
+    def _explain_fields(self, row: int, values: list[str], fields: int) -> Remedy:
         """Return what may be the reason for a wrong number of fields near the top, or nothing."""
         if row <= _TITLES and len(values) > fields:
             with self._open(errors="surrogateescape") as file:
@@ -345,14 +376,15 @@ class CsvFile:
             below = counts[begin:]
             if begin and len(below) > 2 and all(count in (0, len(values)) for count in below):
                 skip = self.skip_rows + begin
-                return f". If the header is line {skip + 1} of the file, pass skip_rows={skip} (--skip-rows {skip})"
-        return ""
+                cure = f"pass skip_rows={skip} (--skip-rows {skip})"
+                return Remedy(f". If the header is line {skip + 1} of the file, {cure}", {"skip_rows": skip})
+        return Remedy("")
 
     def _find_wrong_byte(self) -> None:
         with self._open(errors="surrogateescape") as file:
             for row, line in enumerate(file):
                 if wrong := re.search(_WRONG_BYTE, line):
-                    raise self._fail(_not_utf8(row, wrong))
+                    raise self._fail(_not_utf8(row, wrong)).offering(**_LATIN)
 
 
 def _unnamed(place: int) -> str:

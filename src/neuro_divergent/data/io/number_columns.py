@@ -60,9 +60,11 @@ def read_decimal_commas(
             "(--thousands ,)"
         )
     if found.point is not None:
-        raise fail(f"{place} has a decimal comma, but another column has {found.point!r}. {cure} or write one mark")
+        message = f"{place} has a decimal comma, but another column has {found.point!r}. {cure} or write one mark"
+        raise fail(message).offering(decimal=",")
     if strict:
-        raise fail(f"{place} is no number unless the comma is its decimal mark. {cure}; strict=True guesses nothing")
+        message = f"{place} is no number unless the comma is its decimal mark. {cure}; strict=True guesses nothing"
+        raise fail(message).offering(decimal=",")
     notice = f"{place} is read with a decimal comma, like all numbers of the file. {cure} to confirm it"
     return dataclasses.replace(style, decimal=","), notice
 
@@ -82,7 +84,7 @@ def read_numbers(table: Table, schema: Schema) -> Table:
     frame = table.frame.with_columns(clear_texts(table.frame, schema))
     texts = [name for name in number_roles(schema) if frame.schema.get(name) == pl.String]
     is_left = any(floats(column, style) is column for column in frame.select(texts))
-    if table.guessed and schema.decimal is None and is_left:
+    if table.guessed and NumberStyle.is_open(schema) and is_left:
         style, notice = read_decimal_commas(frame.select(texts), style, table.error, strict=schema.strict)
         if notice:
             warnings.warn(table.describe(notice), DataWarning, stacklevel=4)

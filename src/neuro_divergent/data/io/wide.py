@@ -76,7 +76,7 @@ def _style(table: Table, names: list[str], schema: Schema) -> NumberStyle:
     """Return how the numbers of some columns are written, guessing decimal commas as for a long table."""
     style, frame = NumberStyle.of(schema, has_points=table.has_points), table.frame
     texts = frame.select(name for name in names if frame.schema[name] == pl.String)
-    if table.guessed and schema.decimal is None and any(floats(column, style) is column for column in texts):
+    if table.guessed and NumberStyle.is_open(schema) and any(floats(column, style) is column for column in texts):
         style, notice = read_decimal_commas(texts, style, table.error, strict=schema.strict)
         if notice:
             warnings.warn(table.describe(notice), DataWarning, stacklevel=5)
@@ -121,7 +121,8 @@ def _numbers(table: Table, column: pl.Series, style: NumberStyle) -> pl.Series:
     row = int(wrong.arg_true()[0])
     text = str(column[row])
     place = f"row {table.row(row)}, column {column.name!r}"
-    raise table.error(f"{place}: {text[:60]!r} is not a number{explain_number(text, style)}")
+    cure = explain_number(text, style)
+    raise table.error(f"{place}: {text[:60]!r} is not a number{cure.text}").offering(**cure.changes)
 
 
 def _stack(table: Table, columns: list[pl.Series], times: pl.Series, shared: list[str], schema: Schema) -> Table:

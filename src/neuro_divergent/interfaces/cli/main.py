@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -200,7 +201,7 @@ def _run() -> int:
     except ProcessLostError as error:
         return error.exit_code if LAUNCHER in os.environ else _fail(str(error), error.exit_code)
     except NeuroDivergentError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(str(error), error.exit_code, getattr(error, "__notes__", ()))
     except OSError as error:
         return _fail(str(error), StorageError.exit_code)
     except Exception as error:  # noqa: BLE001 - a command line owes its user a line, whatever went wrong
@@ -220,13 +221,14 @@ def _end(how: str, code: int) -> int:
     return code
 
 
-def _fail(message: str, code: int) -> int:
-    """Say what is wrong and what to do in one line, after the traceback if that was asked for."""
+def _fail(message: str, code: int, notes: Sequence[str] = ()) -> int:
+    """Say what is wrong and what to do in one line, and each note in another; a traceback comes first if asked for."""
     from neuro_divergent.interfaces.cli.next_step import add_next_step
 
     if os.environ.get("ND_TRACEBACK"):
         traceback.print_exc()
-    sys.stderr.write(f"error: {add_next_step(' '.join(message.split()))}\n")
+    lines = [f"error: {add_next_step(' '.join(message.split()))}", *(" ".join(note.split()) for note in notes)]
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
     return code
 
 

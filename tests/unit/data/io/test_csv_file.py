@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from pathlib import Path
 
 import polars as pl
@@ -52,6 +53,43 @@ def test_a_given_separator_counts(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "ds;y, EUR\n1;1,5\n2;2,5\n")
     table = read_table(path, Schema(target="y, EUR", separator=";", decimal=","))
     assert table.frame.rows() == [(1, 1.5), (2, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("values", "is_told"),
+    [
+        (["1.234", "12.500", "-7.001", "950"], True),
+        (["1.234", "0.500"], False),  # nobody writes half a thousand like this
+        (["1.234", "1.5"], False),
+        (["1.234", "1500"], False),
+        (["1", "2"], False),
+        (["1.000", "2.000", "3"], False),  # the numbers 1, 2 and 3 either way
+        (["1.234;0.5", "2.500;1.5"], False),  # another column has points that are decimal marks
+        (["1.234;A.5", "2.500;B"], True),
+    ],
+)
+def test_points_that_may_stand_between_thousands_are_told_where_semicolons_separate(
+    values: list[str], is_told: bool, tmp_path: Path
+) -> None:
+    header = "ds;y;other" if ";" in values[0] else "ds;y"
+    path = write(tmp_path / "a.csv", "\n".join([header, *(f"{n};{value}" for n, value in enumerate(values)), ""]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = read_table(path, Schema()).frame
+    assert frame["y"].to_list() == [float(value.partition(";")[0]) for value in values]
+    told = [str(warning.message) for warning in caught]
+    assert [("row 1, column 'y': '1.234' is read as 1.234, not 1234" in text) for text in told] == [True] * is_told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(path, Schema(decimal=".")).frame.equals(frame)
+        if ";" not in values[0] and is_told:
+            read = read_table(path, Schema(thousands=".")).frame["y"].to_list()
+            assert read == [float(value.replace(".", "")) for value in values]
+            commas = write(tmp_path / "b.csv", Path(path).read_text().replace(";", ","))
+            assert read_table(commas, Schema()).frame.equals(frame)
+    if is_told:
+        with pytest.raises(DataError, match="strict=True guesses nothing"):
+            read_table(path, Schema(strict=True))
 
 
 def test_a_line_for_excel_above_the_header_is_explained(tmp_path: Path) -> None:
