@@ -1,5 +1,5 @@
 """Learning-rate schedules."""
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub("neuro_divergent", __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__, package="neuro_divergent")

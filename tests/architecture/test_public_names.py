@@ -77,3 +77,14 @@ def test_training_settings_and_model_names_need_no_torch() -> None:
         "nd.Task(horizon=3, loss='huber'); nd.Architecture.registry.check('nhits')"
     )
     assert "torch" not in loaded
+
+
+@pytest.mark.parametrize("space", ["neuro_divergent", *SPACES])
+def test_a_misspelt_name_is_answered_with_the_closest_one(space: str) -> None:
+    module = nd if space == "neuro_divergent" else getattr(nd, space)
+    name = max(names_of(space), key=len)
+    wrong = name[:-1]
+    with pytest.raises(AttributeError, match=rf"^module '{module.__name__}' has no attribute '{wrong}'\. Did you mean"):
+        getattr(module, wrong)
+    with pytest.raises(AttributeError, match=r"has no attribute '__wrapped__'$"):
+        _ = module.__wrapped__

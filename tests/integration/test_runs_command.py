@@ -67,14 +67,21 @@ def test_a_run_from_its_beginning_to_a_kill(sales: Path) -> None:
     assert "nd train runs/a --resume" in shown
 
 
-def test_a_run_that_finished(sales: Path) -> None:
+def test_a_run_that_finished(sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     nd(*TRAIN, *FAST, "--test", "0.1", "--output", "runs/b", "--quiet", cwd=sales)
     line = without_torch("health", "runs/b", cwd=sales)
     assert line == "runs/b: finished, step 20 of 20\n"
     shown = without_torch("runs", "runs/b", cwd=sales)
     assert "test part, mae" in shown
     assert "nd predict runs/b" in shown
+    for name in ("b", "runs/b"):
+        assert without_torch("runs", "show", name, cwd=sales).split("checkpoint")[0] == shown.split("checkpoint")[0]
+    assert "not found, and runs holds no run of that name" in refused("runs", "show", "bb", cwd=sales)
     document = json.loads(without_torch("runs", "runs/b", "--json", cwd=sales))
+    header, row = (line.split() for line in without_torch("runs", cwd=sales).splitlines())
+    place = header.index("MAE") - 1  # "validation loss" is two words
+    assert float(row[place]) == pytest.approx(document["score"]["mae"], rel=1e-3)
     assert (document["state"], document["model"], document["horizon"]) == ("finished", "nlinear", 7)
     assert document["checkpoints"][-1]["step"] == 20
     assert document["checkpoints"][-1]["is_complete"]

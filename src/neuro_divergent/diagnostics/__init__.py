@@ -4,6 +4,6 @@ Entry point: ``doctor.diagnose``; ``rules`` has one file per check. ``gradients`
 ``structure`` describe networks, and ``attribution`` explains forecasts.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -4,6 +4,6 @@
 processes say to each other, and ``ray_executor.py`` runs folds and search workers on a Ray cluster.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,6 +5,6 @@ Entry points: ``evaluate.evaluate`` (held-out part of a trained forecaster), ``c
 ``learning_curve.learning_curve``. ``metrics`` and ``probabilistic`` hold the formulas for arrays.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,6 +5,6 @@ Tables of clients and the settings of a federation come in, a global model comes
 how updates become weights, and ``transport/`` how the two sides reach each other.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

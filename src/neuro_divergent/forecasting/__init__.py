@@ -6,6 +6,6 @@ them once or twice, ``fitted.py`` is the state of a fitted model, ``predictor.py
 forecasts from it, and ``artifact.py`` has its files.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

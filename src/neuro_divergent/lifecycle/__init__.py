@@ -6,6 +6,6 @@ whether errors have changed, ``promotion/`` compares a challenger with the champ
 together.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -4,6 +4,6 @@ A network maps a ``Batch`` to outputs ``(batch, horizon, channel, outputs)``. ``
 ``Architecture``; each architecture has its own file, found by the registry.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,6 +6,6 @@ out. ``client_level.py`` is the front door: its ``ClientLevel`` holds a budget a
 ``audit.py`` attacks what is released, to find faults.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

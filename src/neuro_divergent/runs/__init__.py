@@ -5,6 +5,6 @@ read, ``filter.py``, ``diff.py``, ``remove.py``, ``export.py`` and ``archive.py`
 torch.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,9 +6,9 @@ that file (``load``). Nothing outside of ``export/`` needs torch, and small requ
 
 from typing import Any
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-_attached, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_attached, __dir__, __all__ = attach(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,6 @@ that can be exchanged have a folder each: `optimizers`, `schedules`, `gradients`
 restores the state, `tuning` measures learning rates and batch sizes.
 """
 
-import lazy_loader
+from neuro_divergent.core.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.formatting import format_duration, format_number
 from neuro_divergent.interfaces.cli.options import AsJson
-from neuro_divergent.interfaces.cli.runs.listing import Stale
-from neuro_divergent.interfaces.cli.runs.naming import ROOT, Names, Root, find_runs, labels_of
+from neuro_divergent.interfaces.cli.runs.naming import find_runs, labels_of
+from neuro_divergent.interfaces.cli.runs.options import ROOT, Names, Root, Stale
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson
-from neuro_divergent.interfaces.cli.runs.naming import ROOT, Names, Root, find_runs
+from neuro_divergent.interfaces.cli.runs.naming import find_runs
+from neuro_divergent.interfaces.cli.runs.options import ROOT, Names, Root
 
 EXAMPLES = """\b
 Examples:

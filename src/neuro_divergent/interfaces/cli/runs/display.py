@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from neuro_divergent.runs.processes import ProcessSummary
     from neuro_divergent.runs.status import RunSummary
 
-_DISPENSABLE = ("checkpoints", "horizon", "validation")  # of the table of runs, where the terminal is narrow
+# Of the table of runs, where the terminal is narrow.
+_DISPENSABLE = ("checkpoints", "horizon", "validation loss", "MAE")
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
 
 
@@ -56,7 +57,7 @@ def run_table(found: list[RunSummary], width: int) -> Table:
             del widths[title]
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in widths:
-        right = title in ("step", "horizon", "validation", "age")
+        right = title in ("step", "horizon", "validation loss", "MAE", "age")
         if title == "run":
             table.add_column(title, overflow="fold")
         else:
@@ -76,7 +77,8 @@ def _cells(run: RunSummary, now: float) -> dict[str, str]:
         "step": "" if run.step is None else f"{run.step:,}" + (f"/{run.total_steps:,}" if run.total_steps else ""),
         "model": run.model or "",
         "horizon": "" if run.horizon is None else f"{run.horizon:,}",
-        "validation": "" if run.best is None else format_number(run.best),
+        "validation loss": "" if run.best is None else format_number(run.best),
+        "MAE": "" if run.score is None or run.score["mae"] is None else format_number(run.score["mae"]),
         "checkpoints": f"{len(run.checkpoints)} ({format_bytes(size)})" if run.checkpoints else "none",
         "age": format_duration(now - run.time),
     }
@@ -94,7 +96,12 @@ def show_run(run: RunSummary, processes: Sequence[ProcessSummary], screen: Scree
         sign = "" if run.quiet is None else f"; last heartbeat {format_duration(run.quiet)} ago"
         rows.append(("process", f"{run.holder}{sign}" + (f" ({run.phase})" if run.phase else "")))
     if run.best is not None:
-        rows.append(("best", f"{format_number(run.best)} ({run.metric or 'validation'})"))
+        rows.append(
+            (
+                "best",
+                f"{format_number(run.best)} ({(run.metric or 'validation loss').replace('_', ' ')}, of scaled windows)",
+            )
+        )
     if run.score is not None:
         known = (key for key in ("mae", "mase", "skill") if run.score[key] is not None)
         scores = [f"{key} {format_number(run.score[key])}" for key in known]

@@ -9,7 +9,8 @@ import typer
 
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.interfaces.cli.options import AsJson
-from neuro_divergent.interfaces.cli.runs.naming import ROOT, Root, find_runs, labels_of
+from neuro_divergent.interfaces.cli.runs.naming import find_runs, labels_of
+from neuro_divergent.interfaces.cli.runs.options import ROOT, Root
 
 EXAMPLES = """\b
 Examples:

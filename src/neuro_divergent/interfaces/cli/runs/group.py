@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from neuro_divergent.interfaces.cli.command_group import DefaultGroup
-from neuro_divergent.interfaces.cli.runs import comparing, deleting, exporting, listing
+from neuro_divergent.interfaces.cli.runs import comparing, deleting, exporting, listing, showing
 
 
 class _ListsRuns(DefaultGroup):
@@ -17,9 +17,10 @@ class _ListsRuns(DefaultGroup):
 app = typer.Typer(
     cls=_ListsRuns,
     rich_markup_mode=None,
-    epilog=f"{listing.EXAMPLES}  nd runs compare first second\n  nd runs list --help\n",
+    epilog=f"{listing.EXAMPLES}  nd runs show first\n  nd runs compare first second\n  nd runs list --help\n",
 )
 app.command(_ListsRuns.default, epilog=listing.EXAMPLES)(listing.list_command)
+app.command("show", epilog=showing.EXAMPLES)(showing.show_command)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare_command)
 app.command("delete", epilog=deleting.EXAMPLES)(deleting.delete_command)
 app.command("export", epilog=exporting.EXAMPLES)(exporting.export_command)

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson, option, split_list
-from neuro_divergent.interfaces.cli.runs.display import next_step, run_table, show_run
+from neuro_divergent.interfaces.cli.runs.display import run_table
+from neuro_divergent.interfaces.cli.runs.options import ROOT, Stale
+from neuro_divergent.interfaces.cli.runs.showing import show_one
 
 EXAMPLES = """\b
 Examples:
@@ -19,11 +21,6 @@ Examples:
   nd runs --where 'training.optimizer.lr>0.001' --where model=nhits
   nd runs --json
 """
-USUAL = Path("runs")
-
-Stale = Annotated[
-    float, typer.Option("--stale", help="Seconds without a heartbeat that make a run count as stalled.", min=1)
-]
 
 
 class Sort(StrEnum):
@@ -41,7 +38,7 @@ class Sort(StrEnum):
 def list_command(
     path: Annotated[
         Path, typer.Argument(metavar="DIR", help="Directory of runs, or one run.", show_default=True)
-    ] = USUAL,
+    ] = ROOT,
     sort: Annotated[Sort, typer.Option("--sort", help="What decides about the order.")] = Sort.time,
     reverse: Annotated[bool, typer.Option("--reverse", help="Turn the order round.")] = False,
     state: Annotated[list[str] | None, option("--state", text="Only runs in this state: running,failed.")] = None,
@@ -62,22 +59,16 @@ def list_command(
     """
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.runs.events import read_events
     from neuro_divergent.runs.filter import Condition, filter_runs, sort_runs
-    from neuro_divergent.runs.processes import KINDS, processes_of, summarize_processes
-    from neuro_divergent.runs.status import describe_run, is_run, list_runs
+    from neuro_divergent.runs.status import is_run, list_runs
 
-    if not path.is_dir() and path != USUAL:
+    if not path.is_dir() and path != ROOT:
         what = "is not a directory" if path.exists() else "not found"
         raise InputError(f"{path}: {what}; give a directory that holds runs, such as runs, or one run.")
     conditions = [Condition.parse(text) for text in where or []]
     screen = Screen(as_json=as_json)
     if is_run(path):
-        run = describe_run(path, stale=stale)
-        processes = summarize_processes(processes_of(read_events(path, *KINDS)))
-        show_run(run, processes, screen)
-        told = [process.to_dict() for process in processes]
-        screen.result({**run.to_dict(), "processes": told, "next": next_step(run)})
+        show_one(path, stale, screen)
         return
     found = list_runs(path, stale=stale)
     kept = filter_runs(found, states=split_list(state), models=split_list(model), conditions=conditions)

@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from neuro_divergent.interfaces.cli.runs.listing import USUAL
-
-Root = Annotated[Path, typer.Option("--runs", help="Directory in which runs are looked for by name.")]
-Names = Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs: paths, or names in the directory of runs.")]
-ROOT = USUAL
 
 
 def find_run(name: str, root: Path) -> Path:
