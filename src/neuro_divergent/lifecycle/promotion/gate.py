@@ -70,7 +70,7 @@ class Gate(Config):
             horizon: Steps of a forecast; unset, the last step in the table.
             groups: Group of each series, by id; a series without one belongs to none.
             scales: What the errors of each series are divided by, usually ``series_scales(history)``; unset, its mean
-                error with the seasonal naive forecast on these windows.
+                error with the seasonal naive forecast on these windows, or its mean absolute value where that is 0.
             id: Column of ids; unset, ``unique_id``.
             time: Column of times.
 

@@ -50,7 +50,10 @@ class HeldOut:
         id: str,  # noqa: A002 (as in a schema)
         time: str,
     ) -> HeldOut:
-        """Join the forecasts of two versions; ``scales`` unset, errors of the seasonal naive forecast are the scale."""
+        """Join the forecasts of two versions; ``scales`` unset, errors of the seasonal naive forecast are the scale.
+
+        Where that forecast is exact, the scale of a series is its mean absolute value.
+        """
         keys = [id, time, "cutoff", "step"]
         for name, table in ((CHAMPION, champion), (CHALLENGER, challenger)):
             if table is not None:
@@ -132,7 +135,8 @@ def _with_scales(joined: pl.DataFrame, scales: Mapping[Any, float] | None, id: s
     if NAIVE not in joined.columns:
         raise InputError(f"scales: the forecasts have no column {NAIVE!r} to scale errors by; pass scales=.")
     own = (pl.col(NAIVE) - pl.col("actual")).abs().fill_nan(None).mean().over(id).cast(pl.Float64)
-    return joined.with_columns(own.alias(_SCALE)).filter(pl.col(_SCALE) > 0)
+    level = pl.col("actual").abs().mean().over(id).cast(pl.Float64)  # where the naive forecast is exact
+    return joined.with_columns(pl.when(own == 0).then(level).otherwise(own).alias(_SCALE)).filter(pl.col(_SCALE) > 0)
 
 
 def _require(table: pl.DataFrame, name: str, columns: list[str]) -> None:

@@ -22,8 +22,8 @@ def series_scales(
 ) -> dict[Any, float]:
     """Return the mean absolute difference one season apart of each series, the denominator of MASE.
 
-    Series that are constant or no longer than a season have none and are left out. Rows must have no gaps in time; fill
-    them with null.
+    For a series that repeats its season exactly, where that is 0, it is the mean absolute value. Series that are always
+    0 or no longer than a season have none and are left out. Rows must have no gaps in time; fill them with null.
 
     Args:
         history: Values that were known before the forecasts to compare.
@@ -40,4 +40,6 @@ def series_scales(
     offsets = np.concatenate([[0], np.cumsum(lengths["len"].to_numpy())]).astype(np.int64)
     values = rows[target].fill_null(np.nan).to_numpy()
     scales = seasonal_error(np.nan_to_num(values), offsets, offsets[1:], season_length, np.isfinite(values))
+    levels = rows.group_by(name, maintain_order=True).agg(pl.col(target).abs().mean())[target].to_numpy()
+    scales = np.where(scales == 0, levels, scales)
     return {key: float(scale) for key, scale in zip(lengths[name], scales, strict=True) if scale > 0}

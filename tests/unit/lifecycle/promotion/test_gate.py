@@ -123,6 +123,16 @@ def test_scale_is_the_naive_error_of_each_series_if_none_is_given() -> None:
     assert values["champion"] == pytest.approx(noise().mean() / 4)
 
 
+def test_an_exact_naive_forecast_leaves_the_mean_absolute_value_as_the_scale() -> None:
+    champion, challenger = table(noise(), naive=0.0), table(noise(seed=1), naive=0.0)
+    decision = judge(champion, challenger, scales=None)
+    assert check(decision, "accuracy") == check(
+        judge(champion, challenger, scales=dict.fromkeys(IDS, 10.0)), "accuracy"
+    )
+    naive = check(decision, "naive")
+    assert (naive.passed, naive.values["naive"]) == (False, 0.0)
+
+
 def test_challenger_must_beat_the_seasonal_naive_forecast() -> None:
     champion, challenger = table(noise(), naive=0.5), table(noise(size=0.7), naive=0.5)
     decision = judge(champion, challenger)
@@ -260,11 +270,14 @@ def test_scales_are_mean_differences_one_season_apart() -> None:
         "a": generator.normal(size=50),
         "b": generator.normal(size=9),
         "short": np.arange(3.0),
-        "flat": np.ones(20),
+        "zero": np.zeros(20),
     }
+    exact = {"flat": np.full(20, -3.0), "periodic": np.tile([1.0, -2.0, 4.0, 5.0], 5)}
+    values |= exact
     values["a"][7] = np.nan
     frame = pl.concat(
         pl.DataFrame({"unique_id": name, "ds": np.arange(len(series)), "y": series}) for name, series in values.items()
     )
     scales = series_scales(frame.sample(fraction=1, shuffle=True, seed=0), season_length=4)
-    assert scales == {name: pytest.approx(np.nanmean(np.abs(values[name][4:] - values[name][:-4]))) for name in "ab"}
+    expected = {name: pytest.approx(np.nanmean(np.abs(values[name][4:] - values[name][:-4]))) for name in "ab"}
+    assert scales == {**expected, "flat": 3.0, "periodic": 3.0}
