@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, NeuroDivergentError
-from neuro_divergent.data.cleaning.calendar import is_like_time
+from neuro_divergent.data.cleaning.calendar import NO_HEADER, is_like_time
 from neuro_divergent.data.cleaning.categories import is_category
 from neuro_divergent.data.io.source import DEFAULT_ID, find_files, read_table
 from neuro_divergent.data.panel_builder import build_panel
@@ -24,7 +24,7 @@ _SECONDS = 10.0  # after which no further look is begun
 _LARGEST_FILES = 50 * 2**20
 _MOST_ROWS = 1_000_000
 _SAMPLE = 200
-_LIKE_NUMBER = r"^[+-]?[\d.,' ]+$"
+_LIKE_NUMBER = re.compile(r"[^\w]*\d[\d.,' ]*[^\w]*")  # perhaps with a sign, a currency or a percent sign
 
 
 def add_further_findings(error: DataError, source: Any, schema: Schema) -> None:
@@ -38,7 +38,7 @@ def add_further_findings(error: DataError, source: Any, schema: Schema) -> None:
     deadline = time.monotonic() + _SECONDS
     found = dict(error.changes)
     if not found:
-        found, is_complete = _guess_roles(source, schema)
+        found, is_complete = ({}, False) if NO_HEADER in str(error) else _guess_roles(source, schema)
         if found and "Did you mean" not in str(error):
             shown = ", ".join(f'{role}="{name}" (--{role} {shlex.quote(name)})' for role, name in found.items())
             error.add_note(f"perhaps: {shown}")
@@ -85,7 +85,7 @@ def _guess_roles(source: Any, schema: Schema) -> tuple[dict[str, str], bool]:
             table = read_table(source, schema, only=names)
     except NeuroDivergentError:
         return {}, False
-    free = [column for column in table.frame.head(_SAMPLE) if column.name not in taken]
+    free = [column for column in table.frame if column.name not in taken]
     found = dict(_guesses(free, needs_id=schema.id is None and DEFAULT_ID not in names))
     return {role: found[role] for role in (*lost, "id") if role in found}, {*lost} <= {*found}
 
@@ -94,12 +94,13 @@ def _guesses(columns: list[pl.Series], *, needs_id: bool) -> Iterator[tuple[str,
     """Yield roles with the only columns that can have them."""
     times = [column.name for column in columns if column.dtype.is_temporal() or _holds_times(column)]
     others = [column for column in columns if column.name not in times]
-    texts = [column.name for column in others if is_category(column.dtype) and not _holds_numbers(column)]
-    numbers = [column.name for column in others if column.name not in texts]
+    texts = [column for column in others if is_category(column.dtype) and not _holds_numbers(column)]
+    names = [column.name for column in texts if 2 * column.n_unique() <= len(column)]
+    numbers = [column.name for column in others if column.dtype.is_numeric() or _holds_numbers(column)]
     if len(times) == 1:
         yield "time", times[0]
-    if len(texts) == 1 and needs_id:
-        yield "id", texts[0]
+    if len(names) == 1 and needs_id:
+        yield "id", names[0]
     if len(numbers) == 1:
         yield "target", numbers[0]
 
@@ -107,10 +108,10 @@ def _guesses(columns: list[pl.Series], *, needs_id: bool) -> Iterator[tuple[str,
 def _holds_times(column: pl.Series) -> bool:
     if column.dtype != pl.String:
         return False
-    texts = column.drop_nulls().to_list()
+    texts = column.drop_nulls().head(_SAMPLE).to_list()
     return bool(texts) and sum(map(is_like_time, texts)) > len(texts) / 2
 
 
 def _holds_numbers(column: pl.Series) -> bool:
-    texts = column.cast(pl.String).drop_nulls()
-    return bool(len(texts)) and sum(bool(re.match(_LIKE_NUMBER, text)) for text in texts) > len(texts) / 2
+    texts = column.drop_nulls().head(_SAMPLE).cast(pl.String).to_list()
+    return bool(texts) and sum(bool(_LIKE_NUMBER.fullmatch(text)) for text in texts) > len(texts) / 2

@@ -18,11 +18,13 @@ from neuro_divergent.core.arrays import Array, Floats32, Ints, UInts32
 from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.calendar import (
+    NO_HEADER,
     TRANSPOSED,
     calendar_features,
     check_calendar,
     check_times,
     holds_dates,
+    holds_values,
     show,
 )
 from neuro_divergent.data.cleaning.categories import encode_column, is_category
@@ -262,6 +264,8 @@ def _explain_role(name: str, table: Table, schema: Schema, *, is_new: bool) -> s
         return TRANSPOSED
     if is_new:
         return SAME_NAMES
+    if holds_values(table.columns):
+        return NO_HEADER
     found = set(table.columns)
     lost = ", ".join(f"{role}= (--{role})" for role, column in roles.items() if column and column not in found)
     cure = f" Say which it is: {lost}"

@@ -86,6 +86,13 @@ def test_columns_that_may_have_a_role_are_named_only_where_there_is_one(tmp_path
     assert "target= (--target)" in first
 
 
+def test_a_column_of_texts_that_never_repeat_is_no_name_of_series(tmp_path: Path) -> None:
+    lines = [f"{day},order {n},${n}.5" for n, day in enumerate(DAYS)]
+    found = notes(write(tmp_path / "a.csv", lines, "day,note,sold"), Schema())
+    assert found[1] == 'perhaps: time="day" (--time day), target="sold" (--target sold)'
+    assert found[2].endswith("Write the number without the currency sign '$'")
+
+
 def test_offers_that_do_not_go_together_end_the_search(tmp_path: Path) -> None:
     lines = [f"{day};1'500;2,5{n % 9}" for n, day in enumerate(DAYS)]
     lines[3] = lines[3].replace("1'500", "1.500,5").replace("2,5", "2.5")

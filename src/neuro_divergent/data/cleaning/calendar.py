@@ -17,6 +17,13 @@ from neuro_divergent.data.io.table import show_type
 from neuro_divergent.data.schema import DateFormat
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:([T ])\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?")
+_MONTH = re.compile(r"\d{4}-\d{2}")
+_WEEK = re.compile(r"\d{4}-?W\d{2}")  # of ISO 8601
+# Quarters: what polars finds year and quarter with, by what the first one looks like.
+_QUARTERS = {
+    re.compile(r"\d{4}[- ]?[Qq][1-4]"): r"^(?<year>\d{4})[- ]?[Qq](?<quarter>[1-4])$",
+    re.compile(r"[Qq][1-4][- ]?\d{4}"): r"^[Qq](?<quarter>[1-4])[- ]?(?<year>\d{4})$",
+}
 _ISO_T = re.compile(r"\d{4}-\d{2}-\d{2}T")
 # How dates with the name of a month, which the first group is, are written.
 _WITH_NAMES = {
@@ -27,7 +34,15 @@ _WITH_NAMES = {
     r"\d{1,2}-([A-Za-z]{3,})-\d{4}": "%d-%b-%Y",
     r"\d{1,2}-([A-Za-z]{3,})-\d{2}": "%d-%b-%y",
 }
+_CLOCKS = {
+    r"": "",
+    r"\d{1,2}:\d{2}": "%H:%M",
+    r"\d{1,2}:\d{2}:\d{2}": "%H:%M:%S",
+    r"\d{1,2}:\d{2}( ?)[AaPp][Mm]": "%I:%M %p",
+    r"\d{1,2}:\d{2}:\d{2}( ?)[AaPp][Mm]": "%I:%M:%S %p",
+}
 _ROWS_SHOWN = 3  # of each format
+NO_HEADER = " The first line holds values: write a line with the names of the columns above it."
 TRANSPOSED = " The header holds dates: turn the table, so that each date is a row."
 _MOST_FORMATS = 4  # of a column that has several; with more of them it holds something else
 _AMBIGUOUS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
@@ -156,15 +171,22 @@ def _are_dates(numbers: pl.Series) -> bool:
 
 
 def parse_times(column: pl.Series, fail: Callable[[str], DataError], number: Callable[[int], int] = _next) -> pl.Series:
-    """Turn text into integers, dates or datetimes, all in the format of the first value; missing ones stay missing."""
+    """Turn text into integers, dates or datetimes, all in the format of the first value; missing ones stay missing.
+
+    A month, a week of ISO 8601 or a quarter, such as 2024-03, 2024-W12 or 2024-Q1, is its first day.
+    """
     texts = column.str.strip_chars()
     first = texts.drop_nulls().first()
     if first is None:
         return column
     if re.fullmatch(r"[+-]?\d{1,18}", str(first)):
         times = texts.cast(pl.Int64, strict=False)
-    elif re.fullmatch(r"\d{4}-\d{2}", str(first)):
+    elif _MONTH.fullmatch(str(first)):
         times = (texts + "-01").str.to_date("%Y-%m-%d", strict=False)
+    elif _WEEK.fullmatch(str(first)):
+        times = (texts.str.replace("-W", "W", literal=True) + "-1").str.to_date("%GW%V-%u", strict=False)
+    elif quarters := _quarters_of(str(first)):
+        times = _parse_quarters(texts, quarters)
     elif match := _TIME.fullmatch(str(first)):
         times = _parse_iso(texts, match)
     else:
@@ -174,6 +196,17 @@ def parse_times(column: pl.Series, fail: Callable[[str], DataError], number: Cal
         found = _explain_time(column, texts, int(wrong[0]), number)
         raise fail(found.text).offering(**found.changes)
     return times
+
+
+def _quarters_of(text: str) -> str | None:
+    """Return the pattern of quarters that are written like a text, if it is one."""
+    return next((groups for pattern, groups in _QUARTERS.items() if pattern.fullmatch(text)), None)
+
+
+def _parse_quarters(texts: pl.Series, groups: str) -> pl.Series:
+    parts = texts.str.extract_groups(groups)
+    month = parts.struct.field("quarter").cast(pl.Int32) * 3 - 2
+    return (parts.struct.field("year") + "-" + month.cast(pl.String) + "-01").str.to_date("%Y-%m-%d", strict=False)
 
 
 def _parse_formats(
@@ -311,9 +344,9 @@ def _guess_format(text: str, *, day_first: bool) -> str | None:
         form = _format_of(parts, day_first=day_first)
     else:
         return None
-    for pattern, mark in ((r"", ""), (r"\d{1,2}:\d{2}", "%H:%M"), (r"\d{1,2}:\d{2}:\d{2}", "%H:%M:%S")):
-        if re.fullmatch(pattern, clock):
-            return f"{form}{blank}{mark}"
+    for pattern, mark in _CLOCKS.items():
+        if found := re.fullmatch(pattern, clock):
+            return f"{form}{blank}{mark.replace(' ', found[1]) if ' ' in mark else mark}"
     return None
 
 
@@ -333,7 +366,14 @@ def _flag(form: str) -> str:
 def is_like_time(text: str) -> bool:
     """Whether a text is a date or time in one of the usual ways to write one."""
     text = text.strip()
-    return bool(_TIME.fullmatch(text) or _guess_format(text, day_first=True))
+    is_part = _MONTH.fullmatch(text) or _WEEK.fullmatch(text) or _quarters_of(text)
+    return bool(is_part or _TIME.fullmatch(text) or _guess_format(text, day_first=True))
+
+
+def holds_values(names: Sequence[str]) -> bool:
+    """Whether names of columns are a row of values, with a time and a number, so that the header is missing."""
+    numbers = [name for name in names if re.fullmatch(r"[+-]?\d+(?:[.,]\d+)?", name)]
+    return bool(numbers) and any(is_like_time(name) for name in names if name not in numbers)
 
 
 def holds_dates(names: Sequence[str]) -> bool:

@@ -296,6 +296,9 @@ class CsvFile:
         if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
             cure = f"pass separator={other!r} (--separator {flag_of(other)}), or leave it out"
             raise self._fail(f"columns are separated by {other!r}; {cure}").offering(separator=other)
+        stripped = [name.strip() for name in names]
+        if len(set(stripped)) == len(set(names)):
+            names = stripped
         for name, count in Counter(filter(None, names)).items():
             if count > 1:
                 places = [str(place) for place, other in enumerate(names, 1) if other == name]

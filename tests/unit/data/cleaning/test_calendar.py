@@ -174,3 +174,40 @@ def test_what_has_none_of_the_formats_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
         check_times(pl.Series("ds", written), DataError, formats)
+
+
+def test_weeks_of_iso_8601_are_their_mondays() -> None:
+    first = date(2018, 12, 31)
+    mondays = [first + timedelta(weeks=n) for n in range(500)]
+    for form in ("{}-W{:02d}", "{}W{:02d}"):
+        texts = [form.format(*day.isocalendar()[:2]) for day in mondays]
+        assert check_times(pl.Series("t", texts), DataError).to_list() == mondays
+    with pytest.raises(DataError, match="row 2, column 't': '2021-W53' is not a date"):
+        check_times(pl.Series("t", ["2020-W53", "2021-W53"]), DataError)
+
+
+@pytest.mark.parametrize("form", ["{0}-Q{1}", "{0}Q{1}", "{0} q{1}", "Q{1} {0}", "Q{1}-{0}", "q{1}{0}"])
+def test_quarters_are_their_first_days(form: str) -> None:
+    texts = [form.format(2019 + n // 4, n % 4 + 1) for n in range(12)]
+    expected = [date(2019 + n // 4, n % 4 * 3 + 1, 1) for n in range(12)]
+    table = pl.DataFrame({"ds": texts, "y": range(12)})
+    assert check_times(table["ds"], DataError).to_list() == expected
+    assert str(build_panel(table).frequency) == "1q"
+    with pytest.raises(DataError, match="row 13"):
+        check_times(pl.Series("t", [*texts, form.format(2030, 5)]), DataError)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "form"),
+    [
+        ("1/1/2024 9:05 AM", "1/31/2024 11:00 PM", "%m/%d/%Y %I:%M %p"),
+        ("01.01.2024 09:05:00am", "31.01.2024 11:00:00pm", "%d.%m.%Y %I:%M:%S%p"),
+    ],
+)
+def test_a_clock_of_twelve_hours_is_explained_with_the_format_that_reads_it(first: str, last: str, form: str) -> None:
+    times = pl.Series("t", [first, last])
+    with pytest.raises(DataError, match=re.escape(f'date_format="{form}"')) as caught:
+        check_times(times, DataError)
+    assert caught.value.changes == {"date_format": form}
+    expected = [datetime(2024, 1, 1, 9, 5), datetime(2024, 1, 31, 23)]
+    assert check_times(times, DataError, form).to_list() == expected

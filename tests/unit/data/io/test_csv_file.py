@@ -49,6 +49,20 @@ def test_a_separator_is_never_guessed_against_the_header(mark: str, rows: list[l
     assert file.separator == mark
 
 
+def test_spaces_around_the_names_of_columns_do_not_count(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "unique_id , ds, y,\tprice\nA,2024-01-01,1,2\n", "utf-8-sig")
+    row = {"unique_id": "A", "ds": "2024-01-01", "y": 1.0, "price": 2.0}
+    assert read_table(path, Schema(past="price")).frame.to_dicts() == [row]
+    twice = write(tmp_path / "b.csv", "ds,y, y\n1,2,3\n")
+    assert read_table(twice).frame.columns == ["ds", "y", " y"], "names that would be equal are left as they are"
+
+
+def test_a_file_without_a_header_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "2024-01-01,106.5\n2024-01-02,107\n")
+    with pytest.raises(DataError, match="The first line holds values: write a line with the names of the columns"):
+        build_panel(path)
+
+
 def test_a_given_separator_counts(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "ds;y, EUR\n1;1,5\n2;2,5\n")
     table = read_table(path, Schema(target="y, EUR", separator=";", decimal=","))
