@@ -40,14 +40,17 @@ def nd(*arguments: str, cwd: Path, code: int = 0, python: tuple[str, ...] = ()) 
 
 
 def refused(*arguments: str, cwd: Path, code: int = 2) -> str:
-    """Run a command that must fail before torch is loaded, with one line and no traceback; return the line."""
+    """Run a command that must fail before torch is loaded, with no traceback but one line; return the line.
+
+    Lines after it may say what else is wrong in a table.
+    """
     output, errors = nd(*arguments, cwd=cwd, code=code, python=("-X", "importtime"))
     lines = [line for line in errors.splitlines() if not line.startswith("import time:")]
     loaded = {line.rsplit("|", 1)[-1].strip() for line in errors.splitlines() if line.startswith("import time:")}
     assert "torch" not in loaded
     assert output == ""
-    assert len(lines) == 1, errors
     assert lines[0].startswith("error: ")
+    assert all(line.startswith(("perhaps: ", "then: ")) for line in lines[1:]), errors
     return lines[0]
 
 

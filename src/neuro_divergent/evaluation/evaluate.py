@@ -41,7 +41,7 @@ class Evaluation:
         note: What the scored values were used for in training, in words.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
         windows: Number of forecasts, each of a complete horizon.
-        table: One row for the model and one per baseline: ``name``, ``mae``, ``mse``, ``rmse``, ``mape``, ``smape``,
+        table: One row for the model and one per baseline: ``model``, ``mae``, ``mse``, ``rmse``, ``mape``, ``smape``,
             ``wape``, ``mase``, ``bias`` and ``skill``, ``1 - MAE / seasonal naive MAE``.
         per_series: Scores of the model for each series, and its skill there.
         coverage: For each level, the percentage of values inside the interval and its mean width.
@@ -79,10 +79,14 @@ class Evaluation:
         windows = format_count(self.windows, "window")
         return html.card("Evaluation", f"{self.model}, {self.part}, {windows}", *parts)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of ``table`` as ``scores.json`` has them, where the column of models is ``name``."""
+        return self.table.rename({"model": "name"}).to_dicts()
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores as plain values; undefined ones are ``None``."""
+        """Return the scores as plain values, as ``scores.json`` has them; undefined ones are ``None``."""
         plain = {name: getattr(self, name) for name in ("model", "part", "note", "season_length", "windows")}
-        tables = {"scores": self.table.to_dicts(), "coverage": self.coverage.to_dicts()}
+        tables = {"scores": self.rows(), "coverage": self.coverage.to_dicts()}
         return {**plain, **finite_or_none(tables)}
 
 
@@ -114,7 +118,7 @@ def evaluate(
         >>> evaluation = nd.evaluate(forecaster.fit(nd.datasets.air_passengers()))
         >>> evaluation.part, evaluation.windows
         ('test', 2)
-        >>> evaluation.table["name"].to_list()
+        >>> evaluation.table["model"].to_list()
         ['nlinear', 'last value', 'seasonal naive', 'drift']
         >>> evaluation.coverage.columns
         ['level', 'coverage', 'width']

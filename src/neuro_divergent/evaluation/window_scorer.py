@@ -121,7 +121,7 @@ class WindowScorer:
     def table(self, model: str) -> pl.DataFrame:
         """Return a row of scores for the model and one for each baseline; a model that is one has one row."""
         reference, every = self._naive[REFERENCE].mae, {model: self._own, **self._naive}
-        rows: list[dict[str, Any]] = [{"name": name, **sums.scores(reference)} for name, sums in every.items()]
+        rows: list[dict[str, Any]] = [{"model": name, **sums.scores(reference)} for name, sums in every.items()]
         return pl.DataFrame(rows)
 
     def per_series(self) -> pl.DataFrame:

@@ -54,7 +54,7 @@ def advise(evaluation: Evaluation, architecture: Architecture, task: Task) -> Ad
     """Compare a model with the baselines; ``None`` if it beats them all, or if nothing can be compared."""
     from neuro_divergent.reporting.text_summaries import compare  # which loads polars; reading advice does not need it
 
-    comparison = compare(evaluation.model, evaluation.table.to_dicts())
+    comparison = compare(evaluation.model, evaluation.rows())
     errors = dict(comparison.errors)
     own = errors.pop(evaluation.model)
     naive, name = min((error, name) for name, error in errors.items())

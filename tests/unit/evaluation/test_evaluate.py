@@ -37,9 +37,9 @@ ACTUAL = np.array([[30.0, 31.0, 32.0, 33.0], [5.0, 6.0, 5.0, 6.0]])
 def test_a_perfect_forecast_has_no_error() -> None:
     evaluation = scored(ACTUAL.copy(), ACTUAL)
     row = evaluation.table.row(0, named=True)
-    assert row == pytest.approx({**dict.fromkeys(row, 0.0), "name": "mine", "skill": 1.0})
+    assert row == pytest.approx({**dict.fromkeys(row, 0.0), "model": "mine", "skill": 1.0})
     assert evaluation.coverage.to_dicts() == [{"level": 80.0, "coverage": 100.0, "width": 2.0}]
-    assert evaluation.table["name"].to_list() == ["mine", "last value", "seasonal naive", "drift"]
+    assert evaluation.table["model"].to_list() == ["mine", "last value", "seasonal naive", "drift"]
 
 
 def test_scores_worked_out_by_hand() -> None:
@@ -98,7 +98,7 @@ def test_the_test_part_comes_first(forecaster: nd.Forecaster, table: pl.DataFram
     # The seasonal naive forecast, from the table itself.
     values = table["y"].to_numpy().astype(np.float32).reshape(3, 90)
     errors = [np.abs(values[:, 82 + k : 86 + k] - values[:, 75 + k : 79 + k]) for k in (0, 4)]
-    naive = evaluation.table.filter(pl.col("name") == "seasonal naive")["mae"][0]
+    naive = evaluation.table.filter(pl.col("model") == "seasonal naive")["mae"][0]
     assert naive == pytest.approx(np.mean(errors), rel=1e-5)
 
 

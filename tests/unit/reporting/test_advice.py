@@ -21,7 +21,7 @@ TASK = Task(horizon=4, input_size=12)
 
 def evaluation(own: float, naive: float) -> Evaluation:
     errors = [own, naive + 1, naive, naive + 2]
-    rows = {"name": ["nhits", "last value", "seasonal naive", "drift"], "mae": errors, "mase": errors}
+    rows = {"model": ["nhits", "last value", "seasonal naive", "drift"], "mae": errors, "mase": errors}
     nothing = pl.DataFrame()
     return Evaluation("nhits", "validation", "", 12, 5, pl.DataFrame(rows), nothing, nothing, nothing)
 

@@ -70,7 +70,7 @@ class Statistical(PredictingModel[FittedStatistical]):
         >>> naive = nd.Statistical("seasonal_naive", horizon=12).fit(table)
         >>> naive.predict()["forecast"].to_list() == table["y"].tail(12).to_list()
         True
-        >>> nd.evaluate(naive).table.filter(name="seasonal_naive")["skill"].item()
+        >>> nd.evaluate(naive).table.filter(model="seasonal_naive")["skill"].item()
         0.0
     """
 

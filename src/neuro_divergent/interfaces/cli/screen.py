@@ -64,10 +64,10 @@ class Screen:
         from neuro_divergent.reporting.text_summaries import compare, judge, judge_interval
 
         table = new_table(evaluation.part, *_SCORES.values(), right=_SCORES.values())
-        for row in evaluation.table.to_dicts():
+        for row in (scores := evaluation.rows()):
             cells = [format_percent(row[key]) if key == "skill" else format_number(row[key]) for key in _SCORES]
             table.add_row(_text(row["name"]), *cells, style="bold" if row["name"] == evaluation.model else "")
-        verdict = judge(evaluation.model, compare(evaluation.model, evaluation.table.to_dicts()))
+        verdict = judge(evaluation.model, compare(evaluation.model, scores))
         intervals = [judge_interval(row["level"], row["coverage"]) for row in evaluation.coverage.to_dicts()]
         self.say("", _text(verdict.text, "green" if verdict.is_better else "red"), *map(_text, intervals))
         self.say(_text(evaluation.note), "", table)

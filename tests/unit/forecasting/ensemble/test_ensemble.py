@@ -405,7 +405,7 @@ def test_resume_of_a_killed_ensemble_gives_identical_weights(tmp_path: Path, see
 def test_an_ensemble_is_evaluated_like_a_forecaster(seeds: Ensemble, mixed: Ensemble) -> None:
     for ensemble, name in ((seeds, "ensemble of 3 nlinear"), (mixed, "ensemble of mlp, itransformer, nlinear")):
         evaluation = nd.evaluate(ensemble)
-        assert evaluation.table["name"][0] == name
+        assert evaluation.table["model"][0] == name
         assert ensemble.split is not None
         made = ensemble.validated.forecast_windows(ensemble.split.validation)
         assert evaluation.table["mae"][0] == pytest.approx(np.abs(made.point - made.actual).mean(), rel=1e-5)

@@ -340,8 +340,8 @@ def test_nothing_is_held_out_where_no_series_is_long_enough() -> None:
 
 def test_evaluate_scores_held_out_windows_with_intervals_and_an_honest_note() -> None:
     result = nd.evaluate(statistical("seasonal_naive").fit(monthly(count=3, length=60)), season_length=4)
-    model, baseline = (result.table.filter(name=name) for name in ("seasonal_naive", "seasonal naive"))
-    assert model.drop("name").equals(baseline.drop("name"))
+    model, baseline = (result.table.filter(model=name) for name in ("seasonal_naive", "seasonal naive"))
+    assert model.drop("model").equals(baseline.drop("model"))
     assert result.coverage["level"].to_list() == [80, 95]
     assert result.note == "Validation part: these values were not trained on."
 
