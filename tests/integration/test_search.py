@@ -66,7 +66,7 @@ def test_first_trial_equals_the_forecaster_scored_on_its_validation_part(finishe
     training = nd.TrainingConfig(max_steps=20, threads=1, validate_every=5)
     forecaster = nd.Forecaster("nlinear", horizon=7, training=training, refit=False).fit(DATA)
     table = nd.evaluate(forecaster, part="validation").table
-    assert first.values["mae"] == pytest.approx(table.filter(name="nlinear")["mae"][0], rel=1e-6)
+    assert first.values["mae"] == pytest.approx(table.filter(model="nlinear")["mae"][0], rel=1e-6)
     assert first.values["parameters"] == forecaster.num_parameters
 
 
