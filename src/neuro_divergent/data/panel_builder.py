@@ -29,6 +29,7 @@ from neuro_divergent.data.cleaning.calendar import (
 )
 from neuro_divergent.data.cleaning.categories import encode_column, is_category
 from neuro_divergent.data.cleaning.duplicates import combine_duplicates, duplicates_error
+from neuro_divergent.data.cleaning.epochs import explain_epochs
 from neuro_divergent.data.cleaning.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
 from neuro_divergent.data.cleaning.frequency import Frequency, extremes, physical
 from neuro_divergent.data.cleaning.numbers import NumberStyle, explain_number
@@ -80,6 +81,7 @@ def build_panel(
         return assemble(table, schema, frequency=fitted.frequency, categories=fitted.categories)
     panel = assemble(table, schema, categories=categories)
     warn_constant(panel)
+    warn_of_epochs(find_epochs(panel), panel.source, panel.schema)
     return panel
 
 
@@ -412,6 +414,22 @@ def warn_constant(panel: Panel) -> None:
     """Warn about series that never change, or refuse them where the schema is strict."""
     if (constant := find_constant(panel)) is not None:
         warn_of_constant(constant, panel.source, panel.schema)
+
+
+def find_epochs(panel: Panel) -> str | None:
+    """Return what integer times can mean, if they can be counts from 1970 and the frequency was not given."""
+    if panel.frequency.unit or panel.schema.frequency is not None:
+        return None
+    found = explain_epochs(panel.starts[0], panel.frequency.count)
+    return found and f"column {panel.schema.time!r}: {found}"
+
+
+def warn_of_epochs(found: str | None, source: str, schema: Schema) -> None:
+    """Warn about integers that can be times, or refuse them where the schema is strict."""
+    if found is not None and schema.strict:
+        raise DataError(describe(source, f"{found}; strict=True (--strict) guesses nothing"))
+    if found is not None:
+        warnings.warn(describe(source, found), DataWarning, stacklevel=4)
 
 
 def warn_of_constant(constant: Constant, source: str, schema: Schema) -> None:

@@ -19,6 +19,9 @@ Policy = Literal["error", "interpolate", "forward", "zero", "mask"]
 Duplicates = Literal["error", "first", "last", "mean", "sum"]
 DateFormat = str | tuple[str, ...]
 
+EPOCHS = {"epoch-s": "seconds", "epoch-ms": "milliseconds", "epoch-us": "microseconds", "epoch-ns": "nanoseconds"}
+"""Formats of times that are counted from the beginning of 1970 in UTC, and what they count."""
+
 READING = (
     "encoding", "separator", "decimal", "thousands", "null_values", "date_format", "skip_rows", "sheet", "query",
     "wide",
@@ -59,7 +62,8 @@ class Schema(Config):
         thousands: Mark between thousands in numbers that are text: a comma, point, apostrophe, underscore or space.
         null_values: Texts and numbers that mean a missing value, such as ``("n/a", "-999")``; empty ones always do.
         date_format: How times are written where not in ISO 8601, as for ``strptime``: ``"%d/%m/%Y"``, or several
-            formats where a column mixes them.
+            formats where a column mixes them. Seconds since 1970 in UTC are ``"epoch-s"``, smaller units
+            ``"epoch-ms"``, ``"epoch-us"`` and ``"epoch-ns"``.
         skip_rows: Lines above the header of CSV files and Excel sheets.
         sheet: Name or number of an Excel sheet, the first one when unset.
         query: SELECT statement whose rows are the table, where the source is the address of a database.
@@ -151,6 +155,8 @@ class Schema(Config):
     def _known_formats(cls, value: DateFormat | None) -> DateFormat | None:
         formats = (value,) if isinstance(value, str) else value or ()
         for form in formats:
+            if form in EPOCHS:
+                continue
             marks = re.findall(r"%(.?)", form)
             strange = [mark for mark in marks if mark not in _DATE_MARKS]
             if strange or not {"Y", "y"} & set(marks):

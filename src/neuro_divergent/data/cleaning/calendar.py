@@ -11,10 +11,11 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Floats32
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
+from neuro_divergent.data.cleaning.epochs import parse_epochs
 from neuro_divergent.data.cleaning.frequency import PIECE, bounds
 from neuro_divergent.data.cleaning.remedy import Remedy
 from neuro_divergent.data.io.table import show_type
-from neuro_divergent.data.schema import DateFormat
+from neuro_divergent.data.schema import EPOCHS, DateFormat
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:([T ])\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?")
 _MONTH = re.compile(r"\d{4}-\d{2}")
@@ -126,8 +127,8 @@ def check_times(
     """Refuse a time column that is missing somewhere, of a wrong type or out of range; read it where it is text.
 
     ``fail`` makes the error from a message that names the row and the value. ``date_format`` is how times are written,
-    as for ``strptime``, in a column of text or integers; of several formats each text has one. ``number`` returns how
-    messages number a row.
+    as for ``strptime`` or as a count from 1970, in a column of text or integers; of several formats each text has one.
+    ``number`` returns how messages number a row.
 
     Returns:
         Dates, datetimes or integers without missing values.
@@ -239,6 +240,8 @@ def _parse_formats(
 
 def _parse_format(column: pl.Series, date_format: str, fail: Callable[[str], DataError]) -> pl.Series:
     """Turn text into dates or datetimes, missing for other text; one without a month or a day begins at the first."""
+    if date_format in EPOCHS:
+        return parse_epochs(column.str.strip_chars(), date_format)
     marks = set(re.findall(r"%(.)", date_format))
     texts, form = column.str.strip_chars(), re.sub(r"\.%f|%f", "%.f", date_format)
     for needed, mark in (("mbBj", "%m"), ("dj", "%d")):

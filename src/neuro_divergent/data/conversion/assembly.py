@@ -20,8 +20,10 @@ from neuro_divergent.data.panel_builder import (
     Moved,
     fill_in,
     find_constant,
+    find_epochs,
     lay_out,
     warn_of_constant,
+    warn_of_epochs,
     warn_reordered,
 )
 
@@ -53,10 +55,11 @@ class Assembly:
         self.last: Any = None
         self.moved: Moved | None = None
         self.constant: Constant | None = None
+        self.epochs: str | None = None
 
     def restart(self) -> None:
         """Forget the parts that were made; a frequency that was found stays."""
-        self.last = self.moved = self.constant = None
+        self.last = self.moved = self.constant = self.epochs = None
         if not self.is_settled:
             self.frequency = None
 
@@ -76,16 +79,19 @@ class Assembly:
         part = fill_in(layout, self._frequency_of(layout), self.categories)
         if not part.ids.dtype.is_integer():
             part = dataclasses.replace(part, ids=part.ids.cast(pl.String))
+        if self.last is None:
+            self.epochs = find_epochs(part)
         self.last = part.ids[-1]
         self._note(layout.moved, find_constant(part))
         return dataclasses.replace(part, source=self.rows.name)
 
     def warn(self) -> None:
-        """Warn about rows that were out of order and about constant series, once for all parts."""
+        """Warn about rows that were out of order, constant series and times that are integers, once for all parts."""
         if self.moved is not None:
             warn_reordered(self.moved, self.rows.table(pl.DataFrame()), self.rows.schema)
         if self.constant is not None:
             warn_of_constant(self.constant, self.rows.name, self.rows.schema)
+        warn_of_epochs(self.epochs, self.rows.name, self.rows.schema)
 
     def state(self) -> dict[str, Any]:
         """Return what another process needs to go on, as values of JSON."""
@@ -95,6 +101,7 @@ class Assembly:
             "last": self.last,
             "moved": None if self.moved is None else dataclasses.asdict(self.moved),
             "constant": None if self.constant is None else dataclasses.asdict(self.constant),
+            "epochs": self.epochs,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -103,6 +110,7 @@ class Assembly:
         self.is_settled, self.last = state["is_settled"], state["last"]
         self.moved = None if state["moved"] is None else Moved(**state["moved"])
         self.constant = None if state["constant"] is None else Constant(**state["constant"])
+        self.epochs = state.get("epochs")
 
     def _note(self, moved: Moved | None, constant: Constant | None) -> None:
         if moved is not None:

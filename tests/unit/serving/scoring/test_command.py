@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.progress import Task
 from neuro_divergent.interfaces.cli import progress
 from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
 from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
@@ -61,6 +62,18 @@ def test_option_of_scoring_without_a_directory_is_refused(scoring: dict[str, Any
         writes_directory("out.csv", "sales.csv", ScoringOptions(**scoring))
 
 
+class LinesAlways(progress.LinesNowAndThen):
+    """Writes every line, and not only one from time to time."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, seconds=0)
+
+    def update(self, tasks: tuple[Task, ...]) -> None:
+        """Write a line as the first one of a task is, for which nothing has to be waited."""
+        self.close(tasks[0], None)
+        super().update(tasks)
+
+
 def test_score_files_shows_lines_of_progress_and_what_was_written(
     masking: nd.Forecaster,
     model: Path,
@@ -69,8 +82,7 @@ def test_score_files_shows_lines_of_progress_and_what_was_written(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at_once = partial(progress.LinesNowAndThen, seconds=0)  # instead of after ten seconds
-    monkeypatch.setattr(progress, "LinesNowAndThen", at_once)
+    monkeypatch.setattr(progress, "LinesNowAndThen", LinesAlways)
     score_to_directory(model, PredictOptions(source), ScoringOptions(), str(tmp_path / "out"))
     written = capsys.readouterr()
     assert "12 series, 36 rows in 12 files written to" in written.out
