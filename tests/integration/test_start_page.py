@@ -112,5 +112,6 @@ def test_runs_are_found_by_the_files_that_runs_have() -> None:
     from neuro_divergent.interfaces.cli import found_runs
     from neuro_divergent.runs import directory
 
+    assert found_runs._MODEL == directory.MODEL
     assert set(found_runs._MARKS) == {directory.RUN, directory.STATUS, directory.CONFIG}
     assert all(file_kind.kind_of(f"table{ending}") for ending in found_runs.TABLES)

@@ -95,6 +95,7 @@ CALLS: dict[str, str] = {
     "predict good.csv": "good.csv: is a table; name the model before it, as in: nd predict runs/a good.csv",
     "predict good.csv runs/a": "name the model before it",
     "predict runs/b": "such as runs/a",
+    "predict runs/unfinished": "has no model yet, because its training has not come to its end; 'nd train runs/unfinished --resume'",
     "predict runs/a goood.csv": "goood.csv: not found. Did you mean 'good.csv'?",
     "predict runs/a --horizon ten": "must be an integer of at least 1",
     "predict runs/a --levels 101": "such as 80,95",
@@ -127,7 +128,7 @@ CALLS: dict[str, str] = {
     "benchmark m4-hourly": "--data",
     "report nowhere": "give a directory that 'nd train'",
     "report runs/a --output page.txt": ".html",
-    "doctor nowhere": "such as runs/a",
+    "doctor nowhere": "such as runs/unfinished",
     "drift runs/a": "Missing argument 'NEWDATA'.",
     "drift nowhere good.csv": "models/::sales@champion",
     "drift runs/a good.csv --alpha 5": "such as 0.03",
@@ -214,6 +215,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(MODEL, place / "runs" / "a" / "model")
     shutil.copy(place / "run.toml", place / "runs" / "a" / "config.toml")
     (place / "runs" / "a" / "run.json").write_text("{}", "utf-8")
+    (place / "runs" / "unfinished").mkdir()
+    (place / "runs" / "unfinished" / "run.json").write_text("{}", "utf-8")
     return place
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from neuro_divergent.core.errors import DataError, NeuroDivergentError
 from neuro_divergent.data.cleaning.calendar import NO_HEADER, is_like_time
 from neuro_divergent.data.cleaning.categories import is_category
+from neuro_divergent.data.cleaning.epochs import find_epoch_format
 from neuro_divergent.data.io.source import DEFAULT_ID, find_files, read_table
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
@@ -40,7 +41,8 @@ def add_further_findings(error: DataError, source: Any, schema: Schema) -> None:
     if not found:
         found, is_complete = ({}, False) if NO_HEADER in str(error) else _guess_roles(source, schema)
         if found and "Did you mean" not in str(error):
-            shown = ", ".join(f'{role}="{name}" (--{role} {shlex.quote(name)})' for role, name in found.items())
+            flags = {role: f"--{role.replace('_', '-')}" for role in found}
+            shown = ", ".join(f'{role}="{name}" ({flags[role]} {shlex.quote(name)})' for role, name in found.items())
             error.add_note(f"perhaps: {shown}")
         if not is_complete:
             return
@@ -86,19 +88,24 @@ def _guess_roles(source: Any, schema: Schema) -> tuple[dict[str, str], bool]:
     except NeuroDivergentError:
         return {}, False
     free = [column for column in table.frame if column.name not in taken]
+    extra = ("date_format",) if "time" in lost and schema.date_format is None else ()
     found = dict(_guesses(free, needs_id=schema.id is None and DEFAULT_ID not in names))
-    return {role: found[role] for role in (*lost, "id") if role in found}, {*lost} <= {*found}
+    return {role: found[role] for role in (*lost, "id", *extra) if role in found}, {*lost} <= {*found}
 
 
 def _guesses(columns: list[pl.Series], *, needs_id: bool) -> Iterator[tuple[str, str]]:
     """Yield roles with the only columns that can have them."""
     times = [column.name for column in columns if column.dtype.is_temporal() or _holds_times(column)]
+    counts = [] if times else [column for column in columns if _format_of_counts(column)]
+    times += [column.name for column in counts]
     others = [column for column in columns if column.name not in times]
     texts = [column for column in others if is_category(column.dtype) and not _holds_numbers(column)]
     names = [column.name for column in texts if 2 * column.n_unique() <= len(column)]
     numbers = [column.name for column in others if column.dtype.is_numeric() or _holds_numbers(column)]
     if len(times) == 1:
         yield "time", times[0]
+        if counts and (form := _format_of_counts(counts[0])):
+            yield "date_format", form
     if len(names) == 1 and needs_id:
         yield "id", names[0]
     if len(numbers) == 1:
@@ -110,6 +117,14 @@ def _holds_times(column: pl.Series) -> bool:
         return False
     texts = column.drop_nulls().head(_SAMPLE).to_list()
     return bool(texts) and sum(map(is_like_time, texts)) > len(texts) / 2
+
+
+def _format_of_counts(column: pl.Series) -> str | None:
+    """Return the format of integers that can be counts from 1970."""
+    if not column.dtype.is_integer():
+        return None
+    found = {find_epoch_format(value) for value in column.drop_nulls().head(_SAMPLE)}
+    return found.pop() if len(found) == 1 else None
 
 
 def _holds_numbers(column: pl.Series) -> bool:

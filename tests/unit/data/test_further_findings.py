@@ -64,6 +64,16 @@ def test_a_table_with_one_finding_has_no_notes(tmp_path: Path) -> None:
     assert "--date-format %d.%m.%Y" in found[0]
 
 
+def test_integers_that_can_be_counts_from_1970_can_be_the_time() -> None:
+    times = [1_704_067_200_000 + 60_000 * n for n in range(40)]
+    table = pl.DataFrame({"at": times, "sensor": ["A"] * 40, "value": list(range(40))})
+    assert notes(table, Schema())[1:] == [
+        'perhaps: time="at" (--time at), target="value" (--target value), id="sensor" (--id sensor), '
+        'date_format="epoch-ms" (--date-format epoch-ms)'
+    ]
+    assert "date_format" not in notes(table.with_columns(at=pl.col("sensor").cum_count()), Schema())[1]
+
+
 def test_a_frame_is_looked_at_as_well() -> None:
     table = pl.DataFrame({"store": ["A"] * 5, "when": [*DAYS[:4], DAYS[3]], "y": [1.0, None, 3.0, 4.0, 4.0]})
     found = notes(table, Schema())

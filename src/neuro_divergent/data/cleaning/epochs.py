@@ -21,17 +21,21 @@ def parse_epochs(texts: pl.Series, form: str) -> pl.Series:
     return pl.from_epoch(numbers, time_unit=_UNITS[form]).cast(pl.Datetime("ns" if form == "epoch-ns" else "us"))
 
 
+def find_epoch_format(time: Any) -> str | None:
+    """Return the format of an integer that can be a count from 1970."""
+    return next((form for form in EPOCHS if _FROM <= time / _IN_SECOND[form] < _TO), None)
+
+
 def explain_epochs(time: Any, step: int) -> str | None:
     """Return what an integer can mean as a count from 1970, and what to pass for it; nothing where it is none.
 
     ``step`` is from one row to the next.
     """
-    for form, words in EPOCHS.items():
-        if _FROM <= time / _IN_SECOND[form] < _TO:
-            shown = parse_epochs(pl.Series([str(time)]), form).dt.strftime("%Y-%m-%d %H:%M:%S")[0]
-            return (
-                f"{time} can be {words} since 1970 ({shown} UTC), but integers have no calendar and no usual season. "
-                f'If they are times, pass date_format="{form}" (--date-format {form}); if they only count, '
-                f"frequency={step} (--frequency {step})"
-            )
-    return None
+    if (form := find_epoch_format(time)) is None:
+        return None
+    shown = parse_epochs(pl.Series([str(time)]), form).dt.strftime("%Y-%m-%d %H:%M:%S")[0]
+    return (
+        f"{time} can be {EPOCHS[form]} since 1970 ({shown} UTC), but integers have no calendar and no usual season. "
+        f'If they are times, pass date_format="{form}" (--date-format {form}); if they only count, '
+        f"frequency={step} (--frequency {step})"
+    )

@@ -14,6 +14,7 @@ TABLES = (
 )  # fmt: skip
 _MARKS = ("run.json", "status.json", "config.toml")  # as in runs.directory, which takes longer to import
 _FEDERATION = "federation.json"
+_MODEL = "model"
 
 
 def looks_like_run(path: Path) -> bool:
@@ -30,6 +31,12 @@ def runs_here() -> list[Path]:
 def latest_run() -> str | None:
     """Return the run that began or ended last, as a shell needs it written; ``None`` if there is none here."""
     found = runs_here()
+    return shlex.quote(str(found[0])) if found else None
+
+
+def latest_model() -> str | None:
+    """Return the latest of the runs that have a model, as a shell needs it written; ``None`` if there is none here."""
+    found = [path for path in runs_here() if (path / _MODEL).is_dir()]
     return shlex.quote(str(found[0])) if found else None
 
 

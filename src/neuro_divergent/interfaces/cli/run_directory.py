@@ -9,7 +9,7 @@ from pathlib import Path
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.pickle_guard import refuse_pickle
-from neuro_divergent.interfaces.cli.found_runs import TABLES, latest_run
+from neuro_divergent.interfaces.cli.found_runs import TABLES, latest_model, looks_like_run
 from neuro_divergent.runs.directory import MODEL, STATUS, RunDirectory
 from neuro_divergent.runs.status import REMOVED
 from neuro_divergent.runs.values import read_object
@@ -36,7 +36,7 @@ def find_unfinished(data: str, model: str) -> RunDirectory:
 
 def model_directory(path: Path) -> Path:
     """Return the model of a run directory, or the path itself if that is a model already."""
-    run = latest_run()
+    run = latest_model()
     if path.name.lower().endswith(TABLES) and not path.is_dir():
         missing = f"; no run is here yet: 'nd train {path}' makes one" if run is None else ""
         raise InputError(
@@ -51,6 +51,12 @@ def model_directory(path: Path) -> Path:
         raise InputError(
             f"{path}: its model was removed, because other trials of the study are better; train it again with: "
             f"nd search best {shlex.quote(str(study))} --trial {trial} --fit"
+        )
+    if looks_like_run(path):
+        name = shlex.quote(str(path))
+        raise InputError(
+            f"{path}: has no model yet, because its training has not come to its end; 'nd train {name} --resume' goes "
+            f"on, 'nd runs show {name}' says how it stands."
         )
     what = "is not a model or a run" if path.exists() else "not found"
     such = run or "runs/sales-nhits"

@@ -105,10 +105,10 @@ def _setting(option: str) -> str:
 
 def _about_argument(command: Any, path: str, parameter: TyperArgument) -> str:
     """Return what an argument is that is missing or cannot be read, with an example."""
-    if (parameter.metavar or "").rstrip(".") in ("MODEL", "RUN"):
-        from neuro_divergent.interfaces.cli.found_runs import latest_run
+    if parameter.metavar and parameter.metavar.rstrip(".") in ("MODEL", "RUN"):
+        from neuro_divergent.interfaces.cli.found_runs import latest_model, latest_run
 
-        run = latest_run()
+        run = latest_run() if parameter.metavar.startswith("RUN") else latest_model()
         if run is None:
             return " No run is here yet: 'nd train FILE --horizon 24' makes one."
         return f" The latest run is {run}: {path} {run}"

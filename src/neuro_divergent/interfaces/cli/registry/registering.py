@@ -41,7 +41,7 @@ def register_command(
 ) -> None:
     """Store a trained model as a new version; the same model again is the same version."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.interfaces.cli.found_runs import latest_run
+    from neuro_divergent.interfaces.cli.found_runs import latest_model
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.lifecycle.registry.address import check_alias
 
@@ -50,7 +50,7 @@ def register_command(
         check_alias(promote)
     if not path.is_dir():
         what = "is not a directory" if path.exists() else "not found"
-        raise InputError(f"{path}: {what}; give a run or a model, such as {latest_run() or 'runs/sales-nhits'}.")
+        raise InputError(f"{path}: {what}; give a run or a model, such as {latest_model() or 'runs/sales-nhits'}.")
     given = {key: value for key, value in pairs.items() if value is not None}
     with open_registry(location, blobs, create=True) as registry:
         version = registry.register(path, name, run=run, parent=parent, tags=given, context=not without_context)
