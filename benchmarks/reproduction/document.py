@@ -8,7 +8,7 @@ from typing import Any
 
 from reproduction.published import DATA_SETS, HORIZONS, PUBLISHED, Name, all_cells
 from reproduction.recipes import SEEDS, Recipe, recipe_for
-from reproduction.summary import Summary, verdict
+from reproduction.summary import Spread, Summary, verdict
 
 _TITLES = {
     "dlinear": ("DLinear", "Zeng et al., AAAI 2023"),
@@ -99,6 +99,17 @@ _HEAD = """\
 """
 
 
+_FULL_BATCHES = """\
+The published code leaves out the test windows after the last full batch. They are the last in time, and harder than the
+others. The same trainings, tested on the windows that it tests:
+"""
+
+_FULL_BATCHES_HEAD = """\
+| data | horizon | windows left out | MSE | published | | MAE | published | |
+|---|---:|---:|---:|---:|---|---:|---:|---|
+"""
+
+
 def write_page(results: dict[Name, Summary]) -> str:
     """Return the page for the cells that are finished."""
     protocol = _PROTOCOL.format(
@@ -122,7 +133,27 @@ def _section(title: str, source: str, names: list[Name], results: dict[Name, Sum
     waiting = [f"{DATA_SETS[name.data].title} {name.horizon}" for name in names if name not in results]
     missing = f"\nNot run here: {', '.join(waiting)}.\n" if waiting else ""
     settings = _points("\n".join(dict.fromkeys(_settings(name) for name in names)))
-    return f"## {title}\n\n{source}.\n\n{settings}\n{_HEAD}{rows}{_averages(names, results)}{missing}"
+    table = f"{_HEAD}{rows}{_averages(names, results)}{missing}{_full_batches(done, results)}"
+    return f"## {title}\n\n{source}.\n\n{settings}\n{table}"
+
+
+def _full_batches(names: list[Name], results: dict[Name, Summary]) -> str:
+    """Return the errors on the test windows of the published code, where it leaves out some."""
+    measured = {name: found for name in names if (found := results[name].full_batches) is not None}
+    if not measured:
+        return ""
+    rows = "".join(_full_batches_row(name, *found, results[name].runs[0].windows) for name, found in measured.items())
+    return f"\n{fill(_FULL_BATCHES, 120)}\n\n{_FULL_BATCHES_HEAD}{rows}"
+
+
+def _full_batches_row(name: Name, mse: Spread, mae: Spread, windows: int) -> str:
+    size, (published_mse, published_mae) = name.source.test_batch, name.published
+    assert size is not None
+    cells = [DATA_SETS[name.data].title, str(name.horizon), f"{windows % size:,} of {windows:,}"]
+    for ours, published in ((mse, published_mse), (mae, published_mae)):
+        assert published is not None
+        cells += [str(ours), f"{published:.3f}", verdict(ours.mean, published, name.source.tolerance)]
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _settings(name: Name) -> str:

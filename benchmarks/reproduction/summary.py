@@ -36,6 +36,13 @@ class Summary:
         return spread([run.mae for run in self.runs])
 
     @property
+    def full_batches(self) -> tuple[Spread, Spread] | None:
+        """MSE and MAE on the test windows of the published code, where that was measured for every seed."""
+        mse = [run.full_batches_mse for run in self.runs if run.full_batches_mse is not None]
+        mae = [run.full_batches_mae for run in self.runs if run.full_batches_mae is not None]
+        return (spread(mse), spread(mae)) if len(mse) == len(mae) == len(self.runs) else None
+
+    @property
     def epochs(self) -> str:
         """Epochs that were trained: one number, or the least and the most."""
         least, most = min(run.epochs for run in self.runs), max(run.epochs for run in self.runs)

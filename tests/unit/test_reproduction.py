@@ -7,7 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
+
+import neuro_divergent as nd
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -76,6 +80,27 @@ def test_summary_has_mean_and_sample_deviation(parts: dict[str, Any]) -> None:
     assert str(summary.mse) == "2.500 ± 1.803"  # squares of -1.5, -0.5 and 2 add up to 6.5; the root of half of that
     assert str(summary.mae) == "5.000 ± 3.606"
     assert str(parts["summary"].Summary(runs[:1]).mse) == "1.000"
+
+
+def test_errors_on_full_batches_need_every_seed(parts: dict[str, Any]) -> None:
+    measured = [result(parts, seed, 1.0, full_batches_mse=0.5 + seed, full_batches_mae=2.0) for seed in (1, 2)]
+    mse, mae = parts["summary"].Summary(measured).full_batches
+    assert (mse.mean, mae.mean) == (2.0, 2.0)
+    assert parts["summary"].Summary([*measured, result(parts, 3, 1.0)]).full_batches is None
+
+
+def test_full_batches_leave_out_the_last_windows_in_time(parts: dict[str, Any]) -> None:
+    from neuro_divergent.data.panel_builder import build_panel
+    from neuro_divergent.data.windows import Windows
+
+    table = pl.DataFrame({"unique_id": ["a"] * 20 + ["b"] * 20, "ds": [*range(20)] * 2, "y": np.arange(40.0)})
+    panel = build_panel(table, nd.Schema())
+    begins, ends = panel.offsets[:-1] + 6, panel.offsets[1:]
+    windows = Windows(panel, 4, 3, begins, ends, joint=True)
+    full = parts["trial"]._full_batches(windows, 5)
+    assert (len(windows), len(full)) == (12, 10)
+    assert full.begins.tolist() == begins.tolist()
+    assert full.ends.tolist() == [18, 38]
 
 
 def test_every_kept_file_belongs_to_cells_of_the_page(parts: dict[str, Any]) -> None:
