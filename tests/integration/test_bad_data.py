@@ -16,9 +16,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from neuro_divergent.core.errors import ConfigError, DataError, InputError, UntrustedFileError
+from neuro_divergent.core.errors import ConfigError, DataError, DataWarning, InputError, UntrustedFileError
 from neuro_divergent.data.future import read_future
-from neuro_divergent.data.panel_builder import DataWarning, build_panel, check_history, check_lengths
+from neuro_divergent.data.lengths import check_history, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
 
 HEADER = "unique_id,ds,y\n"

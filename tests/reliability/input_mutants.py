@@ -25,8 +25,9 @@ import polars as pl
 from neuro_divergent.core.config import read_toml
 from neuro_divergent.core.errors import DataWarning, NeuroDivergentError
 from neuro_divergent.data.future import read_future
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.interfaces.cli.session import check
 

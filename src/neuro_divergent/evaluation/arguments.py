@@ -8,8 +8,9 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.windows import Windows
 
 if TYPE_CHECKING:

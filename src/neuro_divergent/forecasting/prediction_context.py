@@ -19,8 +19,9 @@ from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.io.table import take_rows
+from neuro_divergent.data.lengths import check_history
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_history
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.given_panel import as_panel
 from neuro_divergent.forecasting.predictor import announce_rows, by_series

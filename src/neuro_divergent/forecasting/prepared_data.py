@@ -14,9 +14,10 @@ from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend, backend_of
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.panel_store.stored import is_stored_panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.series_fit import fit_series_scaler

@@ -39,7 +39,7 @@ def require_buildable(base: RunConfig, point: Mapping[str, Any], panel: Panel) -
     """
     import torch
 
-    from neuro_divergent.data.panel_builder import check_lengths
+    from neuro_divergent.data.lengths import check_lengths
     from neuro_divergent.forecasting.fitted import build_network
     from neuro_divergent.forecasting.forecaster import Forecaster
 
@@ -73,7 +73,7 @@ def require_buildable(base: RunConfig, point: Mapping[str, Any], panel: Panel) -
 
 def training_windows(task: Task, panel: Panel) -> Windows:
     """Return the windows that a network is trained on, of a panel in which short series are padded or left out."""
-    from neuro_divergent.data.panel_builder import check_lengths
+    from neuro_divergent.data.lengths import check_lengths
 
     task = task.replace(input_size=task.history_for(panel), joint=False)
     return task.split(check_lengths(panel, input_size=task.history, horizon=task.horizon)).train

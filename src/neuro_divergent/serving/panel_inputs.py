@@ -19,8 +19,9 @@ from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import read_table
 from neuro_divergent.data.io.table import describe, take_rows
+from neuro_divergent.data.lengths import check_history
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import assemble, check_history
+from neuro_divergent.data.panel_builder import assemble
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.serving.description import Description
 from neuro_divergent.serving.requested import RequestedOutput

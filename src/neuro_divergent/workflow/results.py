@@ -18,8 +18,8 @@ from neuro_divergent.core.errors import DataError, InputError, NeuroDivergentErr
 from neuro_divergent.core.storage.atomic import write_directory, write_file
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.io.table_file import write_table
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.load import load_panel
-from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.data.profile import describe_data
 from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence

@@ -10,9 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.data.cleaning.frequency import Frequency
-from neuro_divergent.data.panel_builder import DataWarning, build_panel, check_history, check_lengths
+from neuro_divergent.data.lengths import check_history, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
 
 

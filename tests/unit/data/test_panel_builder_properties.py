@@ -12,10 +12,11 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import DataWarning, InputError
 from neuro_divergent.data.cleaning.frequency import Frequency
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import DataWarning, build_panel, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
 
 FREQUENCIES = ("15m", "1h", "5h", "1d", "bd", "1w", "2w", "1mo", "me", "1q", "3me", "1y", 1, 7)

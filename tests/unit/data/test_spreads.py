@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import neuro_divergent as nd
 from neuro_divergent.core.arrays import Floats
 from neuro_divergent.data.batcher import WindowBatcher
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.data.scaling.base import WindowScaler
 from neuro_divergent.data.scaling.pipeline import SMALLEST_PART, bounded_scale
 from neuro_divergent.data.scaling.spreads import Spreads

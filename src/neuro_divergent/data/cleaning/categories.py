@@ -16,7 +16,7 @@ from neuro_divergent.data.cleaning.numbers import NumberStyle, explain_number
 from neuro_divergent.data.io.table import show_type
 
 if TYPE_CHECKING:
-    from neuro_divergent.data.panel_builder import Layout
+    from neuro_divergent.data.layout import Layout
 
 
 ALLOW_UNKNOWN = 'Pass unknown_category="unknown" (--unknown-category unknown) to forecast without knowing it'

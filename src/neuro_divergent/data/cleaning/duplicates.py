@@ -15,7 +15,7 @@ from neuro_divergent.data.io.table import Table
 
 if TYPE_CHECKING:
     from neuro_divergent.core.errors import DataError
-    from neuro_divergent.data.panel_builder import Layout
+    from neuro_divergent.data.layout import Layout
     from neuro_divergent.data.schema import Schema
 
 

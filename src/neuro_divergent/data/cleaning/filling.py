@@ -16,7 +16,7 @@ from neuro_divergent.data.io.table import take_rows
 from neuro_divergent.data.schema import Policy
 
 if TYPE_CHECKING:
-    from neuro_divergent.data.panel_builder import Layout
+    from neuro_divergent.data.layout import Layout
 
 
 _MOST_NEW_ROWS = 100  # Filling gaps may lengthen a table this many times; beyond it the frequency is surely wrong.

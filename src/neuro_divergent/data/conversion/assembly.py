@@ -13,19 +13,10 @@ from neuro_divergent.data.cleaning.frequency import Frequency, infer, is_calenda
 from neuro_divergent.data.cleaning.frequency_evidence import FrequencyEvidence
 from neuro_divergent.data.conversion.rows import Rows
 from neuro_divergent.data.io.table import Table
+from neuro_divergent.data.layout import Layout, Moved, lay_out, warn_reordered
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import (
-    Constant,
-    Layout,
-    Moved,
-    fill_in,
-    find_constant,
-    find_epochs,
-    lay_out,
-    warn_of_constant,
-    warn_of_epochs,
-    warn_reordered,
-)
+from neuro_divergent.data.panel_builder import fill_in
+from neuro_divergent.data.panel_warnings import Constant, find_constant, find_epochs, warn_of_constant, warn_of_epochs
 
 
 class UnsortedError(Exception):

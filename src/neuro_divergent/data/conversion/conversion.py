@@ -48,8 +48,9 @@ from neuro_divergent.data.conversion.series_index import SeriesIndex, count_seri
 from neuro_divergent.data.conversion.series_parts import series_parts
 from neuro_divergent.data.io.source import find_files
 from neuro_divergent.data.io.table import Table
+from neuro_divergent.data.layout import lay_out
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, lay_out
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.panel_store.appending import lock_panel
 from neuro_divergent.data.panel_store.writing import PanelWriter
 from neuro_divergent.data.schema import Schema

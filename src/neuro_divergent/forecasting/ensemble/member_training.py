@@ -8,8 +8,8 @@ from typing import Any
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.progress import track
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.forecasting.ensemble.run import EnsembleRun
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, DataError, NotFittedError, did_you_mean
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.data.splits import MIN_HISTORY, Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.history import choose_season, typical_length

@@ -13,7 +13,8 @@ from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import read_table, read_table_ahead
 from neuro_divergent.data.io.table import Table
-from neuro_divergent.data.panel_builder import assemble, check_history
+from neuro_divergent.data.lengths import check_history
+from neuro_divergent.data.panel_builder import assemble
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.interfaces.cli.silence import silenced
 

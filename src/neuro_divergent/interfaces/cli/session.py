@@ -225,8 +225,8 @@ def suggest_horizon(data: Any) -> str:
 
 def read_panel(config: RunConfig) -> Panel:
     """Read and check the data; what is left to check needs the architecture."""
+    from neuro_divergent.data.lengths import check_lengths
     from neuro_divergent.data.load import load_panel
-    from neuro_divergent.data.panel_builder import check_lengths
 
     with silenced():
         panel = load_panel(config.data.path, config.data.schema_fields)

@@ -12,8 +12,10 @@ from neuro_divergent.core.arrays import Bools
 from neuro_divergent.core.errors import DataWarning, InputError
 from neuro_divergent.data.cleaning.calendar import check_times
 from neuro_divergent.data.io.source import DEFAULT_ID, read_table
+from neuro_divergent.data.layout import SAME_NAMES
+from neuro_divergent.data.lengths import check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import SAME_NAMES, build_panel, check_lengths
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.cross_validation.forecast_values import id_column, name_rows, values_of
 from neuro_divergent.forecasting.protocol import ForecastModel
