@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import StorageError
-from neuro_divergent.data.conversion import conversion
+from neuro_divergent.data.conversion import conversion, converter
 from neuro_divergent.data.conversion.conversion import convert
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
@@ -64,7 +64,7 @@ def attempt(source: str, mounted: str, size: str) -> None:
     mount_memory(place, f"size={size}k")
     before = Panel.open(_small(place)).y.tolist()
     with (
-        patch.object(conversion, "plan_rows", lambda *_: (3000, 5000)),
+        patch.object(converter, "plan_rows", lambda *_: (3000, 5000)),
         patch.object(conversion, "free_bytes", lambda _: None),  # what is free is not known before
         patch.object(conversion, "_SECONDS_BETWEEN_RECORDS", 0.0),
         pytest.raises(StorageError) as caught,
@@ -92,7 +92,7 @@ def test_a_disk_that_is_too_small_is_refused_at_once(
     source = write_table(tmp_path / "a.parquet", is_sorted=is_sorted)
     room = 100_000 if is_sorted else 500_000  # a panel is 160 kB; sorting needs 640 kB more
     monkeypatch.setattr(conversion, "free_bytes", lambda _: room)
-    monkeypatch.setattr(conversion, "plan_rows", lambda *_: (3000, 5000))
+    monkeypatch.setattr(converter, "plan_rows", lambda *_: (3000, 5000))
     with pytest.raises(StorageError, match=r"not enough room: needs about \d+ kB, .* free"):
         convert(source, tmp_path / "panel", Schema())
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]

@@ -13,10 +13,11 @@ from neuro_divergent.core.storage.disk import free_bytes
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.conversion.assembly import OtherFrequencyError, UnsortedError
 from neuro_divergent.data.conversion.cache import cache_directory, cached_panel
-from neuro_divergent.data.conversion.conversion import Converter, convert_in_memory, panel_bytes
+from neuro_divergent.data.conversion.converter import Converter, convert_in_memory
 from neuro_divergent.data.conversion.progress import Reporter
 from neuro_divergent.data.conversion.row_files import is_parquet, is_streamed
 from neuro_divergent.data.conversion.rows import Rows, open_parquet
+from neuro_divergent.data.conversion.sizes import panel_bytes
 from neuro_divergent.data.further_findings import add_further_findings
 from neuro_divergent.data.io.parquet_header import read_header
 from neuro_divergent.data.io.source import find_files

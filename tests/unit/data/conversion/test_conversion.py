@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import DataError, DataWarning, InputError, UntrustedFileError
-from neuro_divergent.data.conversion import conversion
+from neuro_divergent.data.conversion import converter
 from neuro_divergent.data.conversion.conversion import convert
 from neuro_divergent.data.conversion.progress import Progress
 from neuro_divergent.data.conversion.series_index import SeriesIndex
@@ -26,7 +26,7 @@ from neuro_divergent.data.schema import Schema
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "plan_rows", lambda *_: (4, 8))
+    monkeypatch.setattr(converter, "plan_rows", lambda *_: (4, 8))
 
 
 def frame(**columns: Any) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from neuro_divergent.core.errors import DataWarning, NeuroDivergentError
 from neuro_divergent.data.cleaning.frequency import infer
 from neuro_divergent.data.cleaning.frequency_evidence import FrequencyEvidence
-from neuro_divergent.data.conversion import conversion, text_file
+from neuro_divergent.data.conversion import converter, text_file
 from neuro_divergent.data.conversion.conversion import convert
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
@@ -150,7 +150,7 @@ def attempt(make: Any) -> Panel | type[BaseException]:
 def test_a_converted_table_equals_the_panel_of_the_whole_table(case: Case) -> None:
     with (
         TemporaryDirectory() as place,
-        patch.object(conversion, "plan_rows", lambda *_: case.rows),
+        patch.object(converter, "plan_rows", lambda *_: case.rows),
         patch.object(text_file, "_PARTS", 16 if case.rows[0] % 2 else 10**6),
     ):
         (Path(place) / "in").mkdir()

@@ -19,7 +19,7 @@ import pytest
 
 from neuro_divergent.core.errors import ConversionWarning, InputError
 from neuro_divergent.core.storage.lock import RunLock
-from neuro_divergent.data.conversion import conversion, journal
+from neuro_divergent.data.conversion import conversion, converter, journal
 from neuro_divergent.data.conversion.conversion import convert
 from neuro_divergent.data.conversion.journal import work_directory
 from neuro_divergent.data.panel import Panel
@@ -55,7 +55,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @contextmanager
 def small_parts() -> Iterator[None]:
     with (
-        patch.object(conversion, "plan_rows", lambda *_: (25, 40)),
+        patch.object(converter, "plan_rows", lambda *_: (25, 40)),
         patch.object(conversion, "_SECONDS_BETWEEN_RECORDS", 0.0),
         warnings.catch_warnings(),
     ):
@@ -137,7 +137,7 @@ def test_an_unfinished_conversion_begins_again_where_it_cannot_go_on(change: str
     if change == "record":
         (work_directory(target) / journal._JOURNAL).write_bytes(b"{")
     schema = Schema(missing="mask") if change == "settings" else Schema()
-    with patch.object(conversion, "plan_rows", lambda *_: (25, 40)), warnings.catch_warnings(record=True) as seen:
+    with patch.object(converter, "plan_rows", lambda *_: (25, 40)), warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         convert(str(path), target, schema, restart=change == "restart")
     said = [str(item.message) for item in seen if item.category is ConversionWarning]
@@ -159,10 +159,10 @@ SCRIPT = textwrap.dedent(
     """
     import os, signal, sys, warnings
     from pathlib import Path
-    from neuro_divergent.data.conversion import conversion
+    from neuro_divergent.data.conversion import conversion, converter
     from neuro_divergent.data.schema import Schema
     source, target, moment = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    conversion.plan_rows = lambda *_: (25, 40)
+    converter.plan_rows = lambda *_: (25, 40)
     conversion._SECONDS_BETWEEN_RECORDS = 0.0
     flush = os.fsync
     def count(handle):
