@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.core.errors import ConfigError, DataWarning, did_you_mean
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.shapes import align_outputs
 
@@ -46,8 +47,9 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
     Args:
         metric: ``"accuracy"``, the name of a loss with one output, or such a loss with settings of its own
             (``MASE(season_length=12)``). Losses are measured on the point forecast.
-        loss: What the network is trained with, which says what its outputs mean. Outputs under a function that is not
-            one of our losses are taken as they are.
+        loss: What the network is trained with, which says what its outputs mean. Of torch's own losses, outputs under
+            binary cross-entropy with logits are read as probabilities, and those under cross-entropy have the classes
+            on the second axis. Outputs under any other function are taken as they are.
     """
     if isinstance(metric, str):
         key = metric.lower().replace("-", "_")
@@ -75,7 +77,8 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
 
     Outputs with one axis more than the targets are scores of classes, of which the highest is the prediction. Others
     are the prediction itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single
-    class are neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
+    class are neither; watch ``"accuracy"`` under ``BinaryCrossEntropy`` or torch's ``BCEWithLogitsLoss``, which tell
+    what they mean.
 
     Examples:
         >>> import neuro_divergent as nd
@@ -86,11 +89,20 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
     """
     if output.ndim == target.ndim + 1 and output.shape[-1] > 1:
         return _agreement(align_outputs(output, target, output.shape[-1]).argmax(-1), target)
-    return _agreement(align_outputs(output, target, 1).squeeze(-1), target)
+    prediction = align_outputs(output, target, 1).squeeze(-1)
+    if bool((prediction < -0.5).any()) and not bool((target < 0).any()):
+        warnings.warn(
+            "accuracy: outputs are rounded to numbers of classes, and some are below -0.5. If they are logits of class "
+            "1, the accuracy is wrong: use the loss 'binary_cross_entropy' or nn.BCEWithLogitsLoss(), or a metric of "
+            "your own.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return _agreement(prediction, target)
 
 
 def _agreement(prediction: Tensor, target: Tensor) -> Tensor:
-    return (prediction.round() == target.round()).float()
+    return (prediction.round() == target.float().round()).float()
 
 
 def _accuracy_for(loss: object) -> Measure:
@@ -103,9 +115,27 @@ def _reader(loss: object) -> Measure:
     """Return what turns outputs into forecasts, in the shape of the targets; without a loss of ours they are those."""
 
     def read(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-        return loss.forecast(loss.arrange(output, target), (), batch).point if isinstance(loss, Loss) else output
+        if isinstance(loss, Loss):
+            return loss.forecast(loss.arrange(output, target), (), batch).point
+        return _read_torch(loss, output, target)
 
     return read
+
+
+def _read_torch(loss: object, output: Tensor, target: Tensor) -> Tensor:
+    """Return outputs under a loss of torch as probabilities, or with the scores of classes on the last axis."""
+    from torch import Tensor, nn
+    from torch.nn import functional
+
+    if not isinstance(output, Tensor):
+        raise ConfigError(
+            f"metrics: the module returned a {type(output).__name__}, and metrics that have names need one tensor. "
+            "Pass a function of output and batch: Trainer(metrics={'hits': hits})."
+        )
+    if isinstance(loss, nn.BCEWithLogitsLoss) or loss is functional.binary_cross_entropy_with_logits:
+        return output.sigmoid()
+    has_classes = isinstance(loss, (nn.CrossEntropyLoss, nn.NLLLoss)) or loss is functional.cross_entropy
+    return output.movedim(1, -1) if has_classes and output.ndim == target.ndim + 1 else output
 
 
 def _measures_a_point(loss: Loss) -> bool:

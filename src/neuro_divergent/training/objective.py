@@ -130,6 +130,9 @@ class Objective:
         """Return the sum over what was observed, and the number of values."""
         if _stands_in(example):
             return values.new_zeros(()), 0.0
+        if values.ndim == 0:  # one number for the batch, which counts as often as it has rows
+            rows = float(len(example.target))
+            return values * rows, rows
         return weighted_sum(values, None if example.batch is None else example.batch.future_mask)
 
     def finish(self, mean: Tensor) -> Tensor:

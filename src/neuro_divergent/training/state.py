@@ -8,6 +8,7 @@ from typing import Any
 
 from neuro_divergent.core.errors import ConfigError, did_you_mean
 
+_ACCURACY = "validation_accuracy"
 _LENGTH = frozenset(("max_epochs", "max_steps", "max_seconds", "stop_file", "early_stopping"))
 MAY_CHANGE = frozenset(
     (
@@ -67,11 +68,17 @@ class TrainingState:
         return cls(pending_validation=values.pop("unsettled", True), **values)
 
 
-def find_metric(name: str, metrics: Mapping[str, float], where: str) -> float:
-    """Return a result of a validation; ``where`` is the setting that names it, for the message."""
+def find_metric(name: str, metrics: Mapping[str, float], where: str, mode: str) -> float:
+    """Return a result of a validation; ``where`` is the setting that names it, for the message.
+
+    Raises:
+        ConfigError: If it is not measured, or is the accuracy and lower (``mode="min"``) is to be better.
+    """
     if name not in metrics:
         hint = did_you_mean(name, metrics)
         raise ConfigError(f"{where}: metric {name!r} is not measured.{hint} Known: {', '.join(metrics)}.")
+    if name == _ACCURACY and mode == "min":
+        raise ConfigError(f'{where}: {name} is better where it is higher, not lower: set mode="max".')
     return metrics[name]
 
 

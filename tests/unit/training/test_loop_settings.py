@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -112,6 +113,20 @@ def test_accuracy_can_decide_about_stopping() -> None:
     trainer.fit((inputs, target), (inputs, target))
     assert trainer.state.metrics["validation_accuracy"] == 1.0
     assert "validation_accuracy has not improved" in str(trainer.state.stop_reason)
+
+
+@pytest.mark.parametrize("watching", ["early_stopping", "checkpointing"])
+def test_an_accuracy_that_is_better_where_it_is_lower_is_refused(watching: str, tmp_path: Path) -> None:
+    data = torch.ones(4, 2), torch.ones(4).long()
+    metric = {"metric": "validation_accuracy"}
+    early_stopping = nd.EarlyStopping(**metric) if watching == "early_stopping" else None
+    keeping = [] if early_stopping else [nd.callbacks.Checkpointing(directory=tmp_path, **metric)]
+    settings = config(metrics="accuracy", early_stopping=early_stopping)
+    trainer = nd.Trainer(nn.Linear(2, 2), nd.CrossEntropy(), settings, callbacks=keeping)
+    with pytest.raises(
+        nd.errors.ConfigError, match=f'{watching}: .* is better where it is higher, not lower: set mode="max"'
+    ):
+        trainer.fit(data, data)
 
 
 def test_weights_of_items_make_some_count_more() -> None:

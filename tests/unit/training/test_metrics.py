@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from neuro_divergent.core.errors import ConfigError, DataError
+from neuro_divergent.core.errors import ConfigError, DataError, DataWarning
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.classification import BinaryCrossEntropy, CrossEntropy
@@ -113,6 +113,32 @@ class TestAccuracy:
         assert accuracy(torch.tensor([[0.4], [0.6], [2.2]]), torch.tensor([0, 0, 2])).tolist() == [1, 0, 1]
         output, target = torch.tensor([[0.4], [0.6], [2.2]]), torch.tensor([0.0, 0.0, 2.0])
         assert measured(metric_for("accuracy", MSE()), output, target, None).tolist() == [1, 0, 1]
+
+    @pytest.mark.parametrize("loss", [nn.BCEWithLogitsLoss(), functional.binary_cross_entropy_with_logits])
+    def test_accuracy_under_logits_of_torch_is_that_of_the_same_loss_of_ours(self, loss: Any) -> None:
+        logits, target = random(40, 3), (random(40, 3, seed=1) > 0).float()
+        values = measured(metric_for("accuracy", loss), logits, target, None)
+        assert torch.equal(values, ((logits > 0) == (target > 0)).float())
+        assert torch.equal(values, measured(metric_for("accuracy", BinaryCrossEntropy()), logits, target, None))
+
+    @pytest.mark.parametrize("loss", [nn.CrossEntropyLoss(), nn.NLLLoss(), functional.cross_entropy])
+    def test_accuracy_under_cross_entropy_of_torch_has_classes_on_the_second_axis(self, loss: Any) -> None:
+        scores, target = random(5, 4, 4, 4), torch.randint(4, (5, 4, 4), generator=torch.Generator().manual_seed(1))
+        values = measured(metric_for("accuracy", loss), scores, target, None)
+        assert torch.equal(values, (scores.argmax(1) == target).float())
+
+    def test_what_look_like_logits_under_a_function_is_told(self) -> None:
+        metric = metric_for("accuracy", lambda output, target: functional.soft_margin_loss(output, 2 * target - 1))
+        with pytest.warns(DataWarning, match="If they are logits of class 1, the accuracy is wrong"):
+            measured(metric, torch.tensor([-3.0, 2.0]), torch.tensor([0.0, 1.0]), None)
+
+    def test_truth_values_are_classes(self) -> None:
+        logits, target = torch.tensor([-1.0, 2.0, 2.0]), torch.tensor([False, True, False])
+        assert measured(metric_for("accuracy", BinaryCrossEntropy()), logits, target, None).tolist() == [1, 1, 0]
+
+    def test_an_output_of_several_tensors_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match="the module returned a tuple, and metrics that have names need one"):
+            measured(metric_for("mae", nn.MSELoss()), (random(3), random(3)), random(3), None)  # type: ignore[arg-type]
 
     def test_shapes_that_do_not_belong_together_are_refused(self) -> None:
         with pytest.raises(DataError, match="do not belong"):

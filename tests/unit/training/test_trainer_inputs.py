@@ -141,6 +141,15 @@ def test_a_metric_may_return_a_number(data) -> None:
     assert trainer.state.metrics["validation_worst"] == pytest.approx(expected.item())
 
 
+def test_a_number_for_a_batch_counts_as_often_as_the_batch_has_rows(data) -> None:
+    inputs, targets = data
+    metrics = {"error": lambda output, batch: (output - batch[1]).abs().mean()}
+    trainer = nd.Trainer(linear(), "mse", CONFIG, metrics=metrics)
+    trainer.fit(data, [(inputs[:47], targets[:47]), (inputs[47:], targets[47:])])
+    expected = (trainer.forward(data) - targets).abs().mean()
+    assert trainer.state.metrics["validation_error"] == pytest.approx(expected.item())
+
+
 class ForeignNames(nd.callbacks.Callback):
     """A callback as another library would have it."""
 

@@ -361,7 +361,7 @@ class Checkpointer(Callback):
         """Return whether the last validation, if there was one, is better than that of the best checkpoint."""
         if not trainer.state.metrics:
             return False
-        value = find_metric(self.config.metric, trainer.state.metrics, "checkpointing")
+        value = find_metric(self.config.metric, trainer.state.metrics, "checkpointing", self.config.mode)
         if self.best is None:
             return True
         return bool(value < self.best["value"] if self.config.mode == "min" else value > self.best["value"])

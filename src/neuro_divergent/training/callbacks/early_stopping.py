@@ -63,7 +63,7 @@ class EarlyStopper(Callback):
         self._weights: dict[str, Any] | None = None
 
     def validation_end(self, trainer: Trainer) -> None:
-        value = find_metric(self.config.metric, trainer.state.metrics, "early_stopping")
+        value = find_metric(self.config.metric, trainer.state.metrics, "early_stopping", self.config.mode)
         value = value if self.config.mode == "min" else -value
         if value < self.best:
             self.best, self.best_step = value, trainer.state.step

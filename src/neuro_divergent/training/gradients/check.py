@@ -16,7 +16,7 @@ from neuro_divergent.core import html
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.training.gradients.finite_difference import DifferenceMethod, RepeatedPass, default_step, slope
-from neuro_divergent.training.objective import Example, LossFunction, Objective
+from neuro_divergent.training.objective import Example, LossFunction, Objective, as_loss
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +120,7 @@ class GradientCheck:
 def check_gradients(
     module: nn.Module,
     batch: Any,
-    loss: LossFunction | None = None,
+    loss: LossFunction | str | None = None,
     *,
     method: DifferenceMethod = "central",
     tolerance: float = 1e-4,
@@ -136,8 +136,8 @@ def check_gradients(
     Args:
         module: Any module with trainable parameters.
         batch: ``(inputs, target)``, ``(inputs, target, weight)``, a ``Batch``, or only the input tensor.
-        loss: One of our losses, or any function of output and target that returns a number. Without it the sum of the
-            squared outputs is differentiated and targets are not looked at.
+        loss: One of our losses or its name, or any function of output and target that returns a number. Without it
+            the sum of the squared outputs is differentiated and targets are not looked at.
         method: ``central`` or ``forward``.
         tolerance: Relative error up to which gradients agree.
         max_entries: Numbers to check per parameter at most, drawn at random; ``None`` for all.
@@ -195,12 +195,12 @@ def _compare(
     return worst
 
 
-def _cost(module: nn.Module, batch: Any, loss: LossFunction | None) -> Callable[[], Tensor]:
+def _cost(module: nn.Module, batch: Any, loss: LossFunction | str | None) -> Callable[[], Tensor]:
     """Return a function that runs a forward pass and returns the loss, as training does."""
     if loss is None:
         inputs = batch[0] if isinstance(batch, (tuple, list)) and not isinstance(batch, Batch) else batch
         return lambda: module(inputs).square().sum()
-    example, objective = Example.of(batch), Objective(loss)
+    example, objective = Example.of(batch), Objective(as_loss(loss))
 
     def cost() -> Tensor:
         total, weight = objective.total(module(example.inputs), example)

@@ -16,6 +16,11 @@ from neuro_divergent.models.nhits import NHITS
 from neuro_divergent.training.gradients.check import check_gradients
 
 
+def test_a_loss_is_known_by_its_name() -> None:
+    batch = torch.linspace(-1, 1, 6).view(3, 2), torch.ones(3, 1)
+    assert check_gradients(nn.Linear(2, 1), batch, "mse").passed
+
+
 class Scaled(torch.autograd.Function):
     """The identity, with a backward that is off by a factor."""
 
