@@ -126,6 +126,17 @@ class Objective:
             )
         return output
 
+    def check_shape(self, output: Tensor, example: Example) -> None:
+        """Refuse what a network gave for windows unless its axes are those that forecasts are read from."""
+        if example.batch is None or not isinstance(self.loss, Loss):
+            return
+        expected = (*example.target.shape, self.loss.outputs)
+        if output.shape != expected:
+            raise ConfigError(
+                f"the network returned {tuple(output.shape)}; a network for windows returns (batch, horizon, channel, "
+                f"outputs), which is {expected} here. outputs is the last axis even if it is 1."
+            )
+
     def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
         """Return the sum over what was observed, and the number of values."""
         if _stands_in(example):

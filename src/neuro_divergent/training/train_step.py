@@ -67,6 +67,7 @@ class TrainStep:
             output = module(example.inputs)
         if not isinstance(output, Tensor):  # the loss is a function of the user, who knows what it is
             return self._objective.check_output(map_tensors(_widened, output)), example
+        self._objective.check_shape(output, example)
         return _widened(output), example
 
     def differentiate(

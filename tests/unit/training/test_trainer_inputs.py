@@ -150,6 +150,18 @@ def test_a_number_for_a_batch_counts_as_often_as_the_batch_has_rows(data) -> Non
     assert trainer.state.metrics["validation_error"] == pytest.approx(expected.item())
 
 
+@pytest.mark.parametrize("shape", [(8, 3), (8, 3, 1), (8, 1, 3, 1)])
+@pytest.mark.parametrize("loss", ["mae", "quantile"])
+def test_an_output_for_windows_without_all_its_axes_is_refused_in_the_first_step(shape, loss) -> None:
+    class Short(nn.Linear):
+        def forward(self, inputs: Any) -> Tensor:
+            return super().forward(inputs.past_y[..., 0]).reshape(shape)
+
+    windows = nd.models.Batch(past_y=torch.ones(8, 6, 1), future_y=torch.ones(8, 3, 1))
+    with pytest.raises(nd.errors.ConfigError, match=re.escape(f"the network returned {shape}; a network for windows")):
+        nd.Trainer(Short(6, 3), loss, CONFIG).fit([windows])
+
+
 class ForeignNames(nd.callbacks.Callback):
     """A callback as another library would have it."""
 
