@@ -104,6 +104,8 @@ def read_stored(path: str | Path, kind: str | None = None) -> StoredModel:
     if (path / MODEL).is_dir():
         path = path / MODEL
     found = _kind({name: b"" for name in KINDS if (path / name).is_file()})
+    if not path.exists():
+        raise UntrustedFileError(f"{path}: is not a model: there is no such directory.")
     if found is None or not (path / MANIFEST).is_file():
         raise UntrustedFileError(
             f"{path}: is not a model: a model is a directory with a {MANIFEST} and one of {', '.join(KINDS)}, or that "

@@ -475,6 +475,12 @@ def _context_of(forecaster: ForecastModel) -> Any:
 
 def _predict(forecaster: ForecastModel, levels: Sequence[float] | None) -> Any:
     """Ask for forecasts, with the usual intervals where they can be given and none were named."""
+    needed = () if forecaster.panel is None else forecaster.panel.schema.future
+    if needed:
+        raise InputError(
+            f"future covariates {', '.join(needed)} are needed to forecast. Pass the forecasts: "
+            "plot(forecaster.predict(future=..., levels=[80, 95]))."
+        )
     if levels is not None:
         return forecaster.predict(levels=levels)
     with suppress(InputError):  # it cannot give all of them

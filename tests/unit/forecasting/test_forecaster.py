@@ -257,6 +257,8 @@ class TestSaveAndLoad:
     def test_what_is_not_a_model_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(nd.errors.UntrustedFileError, match="is not a model"):
             nd.Forecaster.load(tmp_path)
+        with pytest.raises(nd.errors.UntrustedFileError, match="there is no such directory"):
+            nd.Forecaster.load(tmp_path / "misspelt")
         with pytest.raises(nd.errors.UntrustedFileError, match="pickle is never loaded"):
             nd.Forecaster.load(tmp_path / "model.ckpt")
 

@@ -125,6 +125,14 @@ def test_explanations_are_drawn(frame):
     assert plots.plot_importance(explanation, "attention").data[0].type == "heatmap"
 
 
+def test_a_figure_asks_for_forecasts_where_covariates_ahead_are_needed(frame):
+    with_price = frame.with_columns(price=pl.lit(1.0))
+    model = nd.Forecaster("nhits", horizon=4, input_size=8, training=nd.TrainingConfig(max_steps=1))
+    model.fit(with_price, id="store", time="hour", target="units", future=["price"])
+    with pytest.raises(InputError, match=r"price are needed .* plot\(forecaster.predict\(future=\.\.\., levels="):
+        model.plot()
+
+
 def test_wrong_arguments_are_refused(run, tmp_path):
     with pytest.raises(InputError, match="kind: 'los' must be one of loss, rate, gradient, speed"):
         plots.plot_history(run, "los")

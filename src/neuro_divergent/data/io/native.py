@@ -75,12 +75,28 @@ def read_frame(source: Any, wanted: Sequence[str] | None, *, keep_index: bool = 
             frame = pl.DataFrame([_from_pandas(nw, native[name]).alias(str(name)) for name in chosen])
     except (nw.exceptions.NarwhalsError, *_PROBLEMS) as error:
         raise DataError(f"{IN_MEMORY}: {first_line(error)}") from None
-    return Table(frame, backend=backend, columns=tuple(str(name) for name in native.columns))
+    note = _note_index(source) if backend == "pandas" else ""
+    return Table(frame, backend=backend, columns=tuple(str(name) for name in native.columns), note=note)
+
+
+def _note_index(frame: Any) -> str:
+    """Return where names or times may be that are no columns: in the index of a pandas frame, which is not read."""
+    names = [str(name) for name in frame.index.names if name is not None]
+    if not names and not hasattr(frame.index, "freq"):
+        return ""
+    what = f"index ({', '.join(names)})" if names else "index"
+    reset = "reset_index()" if names else 'reset_index(names="ds")'
+    return f" The {what} of the table is not read: pass table.{reset} to make columns of it."
 
 
 def _from_pandas(nw: Any, column: Any) -> pl.Series:
     """Convert one column without pyarrow, which pandas does not need either."""
     dtype = column.dtype
+    if str(column.to_native().dtype).startswith("period["):
+        raise DataError(
+            f"column {column.name!r} holds periods of pandas; make them times: "
+            f"table.assign({column.name}=table[{column.name!r}].dt.to_timestamp())."
+        )
     if dtype == nw.Datetime:
         zone = dtype.time_zone
         column = column if zone is None else column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

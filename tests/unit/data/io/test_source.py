@@ -185,6 +185,27 @@ def test_pandas_times_of_every_unit_are_read(unit: str, zone: str | None) -> Non
     assert [str(value) for value in found] == [str(value) for value in times]
 
 
+def test_a_pandas_index_is_offered_where_a_column_is_missing() -> None:
+    times = pd.date_range("2024-01-01", periods=3)
+    frame = pd.DataFrame({"y": [1.0, 2.0, 3.0]}, index=times)
+    several = pd.concat({"a": frame, "b": frame}, names=["shop", "date"])
+    for table, cure in (
+        (frame, 'The index of the table is not read: pass table.reset_index(names="ds")'),
+        (frame.rename_axis("date"), "The index (date) of the table is not read: pass table.reset_index()"),
+        (several, "The index (shop, date) of the table is not read: pass table.reset_index()"),
+    ):
+        assert cure in str(read_table(table).lacks("ds"))
+    assert "index" not in str(read_table(frame.reset_index(drop=True)).lacks("ds"))
+
+
+@pytest.mark.parametrize("unit", ["M", "W", "D"])
+def test_pandas_periods_are_refused_with_what_makes_them_times(unit: str) -> None:
+    frame = pd.DataFrame({"ds": pd.period_range("2024-01-01", periods=3, freq=unit)})
+    with pytest.raises(DataError, match=r"periods of pandas; .*assign\(ds=table\['ds'\].dt.to_timestamp\(\)\)"):
+        read_table(frame)
+    assert read_table(frame.assign(ds=frame["ds"].dt.to_timestamp())).frame.height == 3
+
+
 def test_pandas_mixtures_are_refused() -> None:
     with pytest.raises(DataError, match="column 'y' holds values of different types"):
         read_table(pd.DataFrame({"y": [1, "x"]}))
