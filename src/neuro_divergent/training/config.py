@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -50,6 +51,10 @@ Strength = Annotated[float, Field(ge=0)]
 PrecisionName = Literal["float32", "float64", "bf16", "fp16"]
 
 
+class StepLimitWarning(UserWarning):
+    """Training ends before the epochs that were asked for, because of the default limit of steps."""
+
+
 class TrainingConfig(Config):
     """How a network is trained.
 
@@ -58,7 +63,7 @@ class TrainingConfig(Config):
 
     Attributes:
         max_epochs: Passes over the training windows at most; ``None`` for no limit.
-        max_steps: Optimizer steps at most; ``None`` for no limit.
+        max_steps: Optimizer steps at most, also where ``max_epochs`` is given; ``None`` for no limit.
         max_seconds: Time at most; the schedule is planned for the steps, so it does not come to its end then.
         batch_size: Windows per batch; ``"auto"`` is 32 for small data and 128 from 4,096 windows on.
         accumulate: Batches per step; the gradient is that of the one batch that holds them all.
@@ -272,6 +277,19 @@ class TrainingConfig(Config):
         """Return the number of steps if nothing stops training early."""
         limits = [self.max_steps, None if self.max_epochs is None else self.max_epochs * steps_per_epoch]
         return min(limit for limit in limits if limit is not None)
+
+    def warn_of_limit(self, steps_per_epoch: int) -> None:
+        """Warn where epochs that were asked for do not fit into the steps that are the default."""
+        default = type(self).model_fields["max_steps"].default
+        if self.max_epochs is None or self.max_steps != default or self.max_epochs * steps_per_epoch <= default:
+            return
+        warnings.warn(
+            f"max_epochs={self.max_epochs:,} would be {self.max_epochs * steps_per_epoch:,} steps; training ends at "
+            f"max_steps={default:,}, the default, which is {default / steps_per_epoch:,.1f} epochs. Pass "
+            "max_steps=None (--set training.max_steps=none) to train all of them.",
+            StepLimitWarning,
+            stacklevel=2,
+        )
 
     def validation_interval(self, steps_per_epoch: int) -> int:
         """Return the steps between two validations."""

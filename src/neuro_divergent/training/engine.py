@@ -373,6 +373,8 @@ class Trainer:
         config = self.config
         steps_per_epoch = math.ceil(len(loader) / config.accumulate)
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
+        if self.strategy.rank == 0:
+            config.warn_of_limit(steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
         callbacks = config.build_callbacks(self.callbacks, with_validation=with_validation)
         callbacks = [*unfreezers, *callbacks, *progress_callbacks()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -64,11 +64,23 @@ class TrainStep:
         """Return the output for a batch, in the type of the weights, and the batch taken apart."""
         example = Example.of(self._precision.cast_batch(batch))
         with self._precision.forward():
-            output = module(example.inputs)
+            output = self._call(module, example.inputs)
         if not isinstance(output, Tensor):  # the loss is a function of the user, who knows what it is
             return self._objective.check_output(map_tensors(_widened, output)), example
         self._objective.check_shape(output, example)
         return _widened(output), example
+
+    def _call(self, module: Callable[..., Any], inputs: Any) -> Any:
+        """Return the output for inputs, which are one argument; the error of a module that wants several says so."""
+        try:
+            return module(inputs)
+        except TypeError as error:
+            if isinstance(inputs, (tuple, list, Mapping)) and not isinstance(inputs, Batch):
+                kind = type(inputs).__name__
+                error.add_note(
+                    f"The module is called with the inputs as one argument, a {kind}: def forward(self, inputs)."
+                )
+            raise
 
     def differentiate(
         self, module: nn.Module, batches: list[Any], progress: float, *, is_shared: bool = True

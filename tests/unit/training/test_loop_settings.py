@@ -129,6 +129,15 @@ def test_an_accuracy_that_is_better_where_it_is_lower_is_refused(watching: str, 
         trainer.fit(data, data)
 
 
+def test_epochs_beyond_the_default_limit_of_steps_are_told() -> None:
+    data = torch.ones(6, 1), torch.ones(6, 1)
+    settings = {"max_epochs": 600, "batch_size": 3, "log_every": 1000, "threads": 1}
+    with pytest.warns(UserWarning, match="1,200 steps; training ends at max_steps=1,000, .* which is 500.0 epochs"):
+        nd.Trainer(nn.Linear(1, 1), "mse", nd.TrainingConfig(**settings)).fit(data)
+    for quiet in ({"max_steps": None}, {"max_steps": 20}, {"max_epochs": 500}):
+        nd.Trainer(nn.Linear(1, 1), "mse", nd.TrainingConfig(**{**settings, **quiet})).fit(data)
+
+
 def test_weights_of_items_make_some_count_more() -> None:
     inputs = torch.ones(4, 1)
     target = torch.tensor([[0.0], [0.0], [0.0], [8.0]])

@@ -162,6 +162,18 @@ def test_an_output_for_windows_without_all_its_axes_is_refused_in_the_first_step
         nd.Trainer(Short(6, 3), loss, CONFIG).fit([windows])
 
 
+def test_a_module_that_wants_several_arguments_is_told_that_there_is_one(data) -> None:
+    class Two(nn.Linear):
+        def forward(self, one: Tensor, other: Tensor) -> Tensor:  # type: ignore[override]
+            return super().forward(one + other)
+
+    with pytest.raises(TypeError) as error:
+        nd.Trainer(Two(4, 1), "mse", CONFIG).fit(((data[0], data[0]), data[1]))
+    assert error.value.__notes__ == [
+        "The module is called with the inputs as one argument, a tuple: def forward(self, inputs)."
+    ]
+
+
 class ForeignNames(nd.callbacks.Callback):
     """A callback as another library would have it."""
 
