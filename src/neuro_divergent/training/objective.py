@@ -131,7 +131,7 @@ class Objective:
         if example.batch is None or not isinstance(self.loss, Loss):
             return
         expected = (*example.target.shape, self.loss.outputs)
-        if output.shape != expected:
+        if output.shape[:-1] != example.target.shape:  # the loss checks the last axis itself
             raise ConfigError(
                 f"the network returned {tuple(output.shape)}; a network for windows returns (batch, horizon, channel, "
                 f"outputs), which is {expected} here. outputs is the last axis even if it is 1."
