@@ -54,8 +54,10 @@ def find_unit_jumps(past: Floats, new: Floats, season_length: int) -> Iterator[t
         certain = (level > _CERTAIN) & (level > 2 * farthest)
         counted = (inside & np.isfinite(distance)).sum(1)
         is_long = counted >= np.where(certain, 2, needed)
-        jump = np.where(is_long & (np.abs(first - level) < 2 * tolerance), level - earlier, np.nan)
-        for factor, found in _by_factor(jump, tolerance):
+        # Of a certain jump only the factor is in doubt: a season longer than ``season_length`` moves the values nearby.
+        allowed = np.where(certain, _MOST_TOLERANCE, tolerance)
+        jump = np.where(is_long & (np.abs(first - level) < 2 * allowed), level - earlier, np.nan)
+        for factor, found in _by_factor(jump, allowed):
             yield factor**sign, found, runs.begins[found], runs.begins[found] + runs.lengths[found] - 1
 
 

@@ -96,6 +96,17 @@ def test_thousand_times_larger_values_are_found_in_noisy_series(kind):
     assert sum(len(one.series) for one in found) >= 0.4 * SERIES
 
 
+@pytest.mark.parametrize("factor", [100, 1000, 0.001])
+def test_jump_far_beyond_the_past_is_found_whatever_a_longer_season_makes_of_its_factor(factor):
+    times = np.arange(PAST + NEW)
+    for start in range(420, 588, 24):
+        values = healthy("season", np.random.default_rng(start)) + 15 * np.sin(2 * np.pi * times / 168)
+        values[:, start:] *= factor
+        found = [one for one in incidents_of(values) if one.kind == "unit"]
+        assert sum(len(one.series) for one in found) == SERIES, start
+        assert found[0].amount == pytest.approx(factor)
+
+
 def test_another_unit_of_one_series_names_it():
     values = healthy("season", np.random.default_rng(2))
     values[7, 500:520] *= 1000
