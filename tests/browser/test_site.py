@@ -62,6 +62,16 @@ def test_pages_fit_the_window_and_ask_nobody_for_anything(page: Page, site: Path
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 
 
+@pytest.mark.parametrize("name", ["reference/errors.html", "guides/coming-from/neuralforecast.html"])
+def test_second_column_of_tables_begins_inside_the_window(page: Page, site: Path, name: str) -> None:
+    page.goto((site / name).as_uri())
+    page.locator("h1").first.wait_for()
+    second = "cell => cell.getBoundingClientRect().left / cell.closest('article').getBoundingClientRect().right"
+    places = page.locator("article table th:nth-child(2)").evaluate_all(f"cells => cells.map({second})")
+    assert places
+    assert max(places) < 0.9
+
+
 def test_colours_follow_the_system(browser: Browser, site: Path) -> None:
     backgrounds = []
     for size in ("desktop", "dark"):

@@ -145,5 +145,5 @@ def _messages(texts: Texts) -> Iterator[str]:
     yield "What the command line writes after `error:` for common mistakes; in Python, the message of the error.\n"
     for group in read_messages():
         yield heading(3, group["title"], f"messages-{group['name']}")
-        rows = [(code(item["message"]), texts.line(item["advice"])) for item in group["messages"]]
+        rows = [(f"{code(item['message'])}{{ .nd-message }}", texts.line(item["advice"])) for item in group["messages"]]
         yield table(("message", "what to do"), rows)
