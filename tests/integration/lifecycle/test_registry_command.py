@@ -47,7 +47,10 @@ def document(*arguments: str | Path) -> Any:
 def test_from_a_run_to_a_champion_and_back(place: Path, runs: Path) -> None:
     output = call("register", runs / "first", "sales", "--tag", "owner=me", "--promote", "champion")
     assert "sales==1.0.0 (v1)" in output
-    assert "sales==1.0.1 (v2)" in call("register", runs / "second", "sales")
+    assert "next     nd serve sales@champion\n" in output
+    output = call("register", runs / "second", "sales")
+    assert "sales==1.0.1 (v2)" in output
+    assert "next     nd registry promote sales==v2\n" in output
     assert document("register", runs / "second", "sales")["number"] == 2  # the same again
     assert "champion is v2, previous is v1 (revision 2)" in call("promote", "sales==v2", "--reason", "newer data")
     listed = call("list")
@@ -67,7 +70,8 @@ def test_from_a_run_to_a_champion_and_back(place: Path, runs: Path) -> None:
 
 def test_differences_tags_archive_and_exports(place: Path, runs: Path) -> None:
     for name in ("first", "second"):
-        call("register", runs / name, "sales", "--registry", "other")
+        output = call("register", runs / name, "sales", "--registry", "other")
+        assert "--registry other\n" in output
     option = ("--registry", "other")
     assert "fingerprint" in call("diff", "sales==v1", "sales==v2", *option)
     assert document("diff", "sales==v1", "sales==v2", *option)["is_same_model"] is False

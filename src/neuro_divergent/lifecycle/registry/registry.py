@@ -74,6 +74,11 @@ class Registry:
 
     def __init__(self, location: str | Path, *, blobs: str | Path | None = None, create: bool = True) -> None:
         database, place = _places(location, blobs)
+        if not create and isinstance(database, Path) and not database.is_file():
+            raise InputError(
+                f"{location}: there is no registry. 'nd registry register RUN NAME' makes one; "
+                "--registry names another."
+            )
         self.blobs = Blobs(place)
         self._database = Database.open(database, METADATA, part=PART, version=VERSION, create=create)
         self.location = str(location) if self._database.path is not None else self._database.address

@@ -345,9 +345,12 @@ def test_places_of_the_database_and_the_files(tmp_path: Path) -> None:
     ):
         with Registry(location) as registry:
             assert Path(registry.blobs.place) == blobs
-    with pytest.raises(InputError, match="not found"):
-        Registry(tmp_path / "none", create=False)
+    (tmp_path / "empty").mkdir()
+    for name in ("none", "empty"):
+        with pytest.raises(InputError, match=f"{name}: there is no registry. 'nd registry register"):
+            Registry(tmp_path / name, create=False)
     assert not (tmp_path / "none").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_files_in_a_remote_store(tmp_path: Path, saved: SavedModel) -> None:

@@ -44,13 +44,6 @@ Expect = Annotated[
 
 def open_registry(location: str, blobs: str | None, *, create: bool = False) -> Registry:
     """Open a registry; one that is not there is made only if ``create`` says so."""
-    from neuro_divergent.core.errors import InputError
-    from neuro_divergent.lifecycle.database import sqlite_path
     from neuro_divergent.lifecycle.registry.registry import Registry
 
-    path = sqlite_path(location)
-    if not create and path is not None and not path.exists():
-        raise InputError(
-            f"{location}: there is no registry. 'nd registry register RUN NAME' makes one; --registry names another."
-        )
     return Registry(location, blobs=blobs, create=create)

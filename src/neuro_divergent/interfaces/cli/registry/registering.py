@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -57,16 +58,24 @@ def register_command(
         if promote is not None:
             registry.promote(f"{name}==v{version.number}", promote, reason="registered with --promote")
             version = registry.get(f"{name}==v{version.number}")
+        place = _place(registry.location, blobs)
+    promoting = f"nd registry promote {name}==v{version.number}"
     screen = Screen(as_json=as_json)
     screen.facts(
         [
             ("version", str(version)),
             ("kind", version.kind),
             ("digest", version.digest),
-            ("next", f"nd registry promote {name}==v{version.number}"),
+            ("next", (promoting if promote is None else f"nd serve {name}@{promote}") + place),
         ]
     )
     screen.result(version.to_dict())
+
+
+def _place(location: str, blobs: str | None) -> str:
+    """Return the options by which another command finds this registry."""
+    given = {"--registry": None if location == USUAL else location, "--blobs": blobs}
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in given.items() if value)
 
 
 def tag_command(
