@@ -17,7 +17,9 @@ _MOST_NAMES = 4
 def add_next_step(message: str) -> str:
     """Return a message with what to do next, where a path was not found or cannot be written."""
     if "cannot be written" in message and "--" not in message:
-        return f"{message.rstrip('.')}. Choose another place, as with --output."
+        is_full = "No space left" in message
+        advice = "Make room or choose another place." if is_full else "Choose another place, as with --output."
+        return f"{message.rstrip('.')}. {advice}"
     match = _NOT_FOUND.match(message)
     if match is None or "Did you mean" in message:
         return message
