@@ -100,7 +100,7 @@ def _run_zensical(*, strict: bool) -> None:
     command = [str(program), "build", "--clean", *(["--strict"] if strict else [])]
     made = subprocess.run(command, cwd=STAGED.parent, capture_output=True, text=True, check=False)
     if made.returncode:
-        raise BuildError(f"zensical failed:\n{_COLOUR.sub('', made.stdout).split('Traceback')[0]}")
+        raise BuildError(f"zensical failed:\n{_COLOUR.sub('', made.stdout + made.stderr).split('Traceback')[0]}")
 
 
 def _navigation(entries: list[Any]) -> list[Any]:
