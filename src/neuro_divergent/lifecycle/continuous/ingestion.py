@@ -53,7 +53,7 @@ class Ingestion:
         with self.journal.step(at) as step:
             step.set_value("position", delivery.position)
             if quarantined.height:
-                content = {"state": "quarantined", "rows": quarantined.height}
+                content = {"state": "quarantined", "rows": quarantined.height, "batch": number}
                 step.set_incident(incident, {**content, "findings": [item.to_dict() for item in incidents]})
                 step.decide(_quarantine_decision(incident, quarantined, incidents, self.schema))
             if len(accepted):
@@ -62,13 +62,16 @@ class Ingestion:
         return bool(len(accepted))
 
     def accept(self, incident: int, at: str) -> None:
-        """Take the rows of a quarantine in after all."""
+        """Take the rows of a quarantine in after all, except those that the source has corrected since."""
         number = int(self.journal.value("batch", 0))
-        rows = self.observations.read(incident, quarantined=True)
-        found = self.observations.differences(rows, self.observations.view(number))
+        content = next(item for item in self.journal.incidents() if item["number"] == incident)
+        rows, view = self.observations.read(incident, quarantined=True), self.observations.view(number)
+        if view is not None:
+            corrected = view.filter(pl.col(BATCH) > content.get("batch", number))
+            rows = rows.join(corrected, on=keys_of(self.schema), how="anti")
+        found = self.observations.differences(rows, view)
         if len(found):
             self.observations.write(number + 1, found.rows)
-        content = next(item for item in self.journal.incidents() if item["number"] == incident)
         with self.journal.step(at) as step:
             step.set_incident(incident, {**content, "state": "accepted"})
             if len(found):

@@ -110,3 +110,13 @@ def test_revised_rows_are_counted_and_replace_the_old_values(feed: Feed) -> None
         (pl.col("unique_id") == "a") & (pl.col("ds") == datetime(2026, 1, 1) + timedelta(hours=1439))
     )
     assert newest["y"].item() == pytest.approx(VALUES["a"][1439] + 0.5)
+
+
+def test_accepted_quarantine_leaves_what_was_corrected_since(feed: Feed) -> None:
+    feed.take(pl.concat([rows(1440, 1452, "b"), rows(1452, 1464, "b", 1000)]))  # good rows and broken ones in one batch
+    assert feed.take(rows(1452, 1464, "b"))
+    assert feed.view.filter(pl.col("unique_id") == "b").height == 1452
+    feed.ingestion.accept(1, AT)
+    assert (
+        feed.view.drop("_batch").sort("unique_id", "ds").filter(pl.col("unique_id") == "b").equals(rows(0, 1464, "b"))
+    )
