@@ -212,6 +212,13 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         'date_format="%Y%m%d" (--date-format %Y%m%d)',
     ),
     (
+        "month_without_separator",
+        HEADER + "A,202311,1\nA,202312,2\nA,202401,3\n",
+        {},
+        "row 1, column 'ds': 202311 looks like a year and a month. Pass how it is written, such as "
+        'date_format="%Y%m" (--date-format %Y%m)',
+    ),
+    (
         "two_formats",
         HEADER + "A,2024-01-01,1\nA,2024-01-02 00:00,2\n",
         {},
@@ -289,7 +296,15 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         HEADER + days("A", 4) + days("A", 5, first=6),
         {},
         "series 'A': gap after 2024-01-04 (2 steps at 1d); 2 missing rows in all. "
-        'Pass gaps="interpolate" (--gaps interpolate) to fill them',
+        'Pass gaps="interpolate" (--gaps interpolate) to fill them, or "zero" if no row means zero',
+    ),
+    (
+        "more_gaps_than_rows",
+        HEADER + "A,2024-01-06,1\nA,2024-01-07,2\nA,2024-02-06,3\nA,2024-02-07,4\n",
+        {},
+        "series 'A': gap after 2024-01-07 (29 steps at 1d); 29 missing rows in all, more than the 4 there are. Pass "
+        'gaps="zero" (--gaps zero) if no row means zero, or check how times are written (--date-format) and their '
+        "step (--frequency)",
     ),
     (
         "irregular",

@@ -239,7 +239,7 @@ CASES = [
     Case("year_9999", with_line(5, "A,9999-12-31,1"), "{file}: row 5, column 'ds': 9999-12-31 outside supported range, the years 1000 to 2999"),
     Case("duplicate_time", csv([*GOOD, "A,2024-01-10,1"]), "{file}: series 'A': 2024-01-10 twice (rows 10, 121), with other values (column 'y': 3.125, 1.0). Keep one row per series and time, or pass duplicates= (--duplicates): first, last, mean or sum"),
     Case("unsorted_and_strict", csv([*GOOD[1::-1], *GOOD[2:]]), "{file}: series 'A': 2 rows were out of time order; 1 series affected; strict=True (--strict) allows none", ("--strict",)),
-    Case("gap", csv([*GOOD[:10], *GOOD[12:]]), '{file}: series \'A\': gap after 2024-01-10 (2 steps at 1d); 2 missing rows in all. Pass gaps="interpolate" (--gaps interpolate) to fill them'),
+    Case("gap", csv([*GOOD[:10], *GOOD[12:]]), '{file}: series \'A\': gap after 2024-01-10 (2 steps at 1d); 2 missing rows in all. Pass gaps="interpolate" (--gaps interpolate) to fill them, or "zero" if no row means zero'),
     Case("mixed_frequencies", csv([*(f"A,{line[2:12]}T00:00,1" for line in GOOD[:60]), *(f"B,2024-01-01T{n:02d}:00,1" for n in range(20))]), "{file}: series 'A' is 1d, 'B' is 1h. All series need one frequency"),
     Case("mixed_zones", csv(["A,2024-01-01T00:00Z,1", "A,2024-01-01T01:00Z,2", "A,2024-01-01T02:00,3"]), "{file}: rows 1, 3: zoned and naive timestamps mixed in column 'ds'"),
     Case("clock_set_back", csv([f"A,2024-10-27T{n:02d}:00,1" for n in (0, 1, 2, 2, 3, 4)]), "{file}: series 'A': 2024-10-27 02:00:00 twice (rows 3, 4). Clocks are set back at such an hour: write the times in UTC or with their offset, as 02:30+01:00"),
@@ -290,7 +290,7 @@ PREDICTIONS = [
     Case("new_without_covariate", csv(GOOD), "{file}: column 'price' missing; found unique_id, ds, y.", ("model", "{file}")),
     Case("new_text", new_csv([*new_rows(), "N,2024-03-13T00:00,x,1,series-0"]), "{file}: row 13, column 'y': 'x' is not a number. Pass null_values=\"x\" (--null-values \"x\") if it means a missing value", ("model", "{file}")),
     Case("new_missing_value", new_csv(new_rows(value="")[:1] + new_rows()[1:]), '{file}: column \'y\', series \'N\': 1 missing value, first at row 1. Pass missing="interpolate" (--missing interpolate) to fill them.', ("model", "{file}")),
-    Case("new_gap", new_csv([*new_rows()[:3], *new_rows()[4:]]), '{file}: series \'N\': gap after 2024-03-03 (1 step at 1d); 1 missing row. Pass gaps="interpolate" (--gaps interpolate) to fill them', ("model", "{file}")),
+    Case("new_gap", new_csv([*new_rows()[:3], *new_rows()[4:]]), '{file}: series \'N\': gap after 2024-03-03 (1 step at 1d); 1 missing row. Pass gaps="interpolate" (--gaps interpolate) to fill them, or "zero" if no row means zero', ("model", "{file}")),
     Case("new_too_short", new_csv(new_rows(count=4)), '{file}: series \'N\': 4 rows, needs 9 (history); 1 series affected. Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.', ("model", "{file}")),
     Case("new_category", new_csv(new_rows("elsewhere")), '{file}: column \'shop\', series \'N\', row 1: category \'elsewhere\' not in training data; 12 such rows. Pass unknown_category="unknown" (--unknown-category unknown) to forecast without knowing it', ("model", "{file}")),
     Case("new_policy", NEW, "Schema: missing: 'guess' must be 'error', 'interpolate', 'forward', 'zero' or 'mask'", ("model", "{file}", "--missing", "guess")),
@@ -364,7 +364,7 @@ NOTES = {
     "wide_without_the_flag": ['perhaps: time="date" (--time date)'],
     "not_utf8": [
         "then: series 'A': gap after 2024-01-16 (1 step at 1d); 1 missing row. "
-        'Pass gaps="interpolate" (--gaps interpolate) to fill them'
+        'Pass gaps="interpolate" (--gaps interpolate) to fill them, or "zero" if no row means zero'
     ],
     "text_in_target": [
         "then: column 'y', series 'A': 1 missing value, first at row 12. "

@@ -150,6 +150,9 @@ def check_times(
             offer = _offer("%Y%m%d")
             message = f"row {number(0)}, {place}: {times[0]} looks like a date without separators. {offer}"
             raise fail(message).offering(date_format="%Y%m%d")
+        if low >= 190_001 and high <= 210_012 and _are_months(times):  # type: ignore[operator]
+            message = f"row {number(0)}, {place}: {times[0]} looks like a year and a month. {_offer('%Y%m')}"
+            raise fail(message).offering(date_format="%Y%m")
         if low >= -_LARGEST_NUMBER and high <= _LARGEST_NUMBER:  # type: ignore[operator]
             return times
         numbers = times.cast(pl.Int64, strict=False)
@@ -169,6 +172,12 @@ def check_times(
 def _are_dates(numbers: pl.Series) -> bool:
     """Whether all integers read as year, month and day; as plain integers they would have gaps."""
     return numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False).null_count() == 0
+
+
+def _are_months(numbers: pl.Series) -> bool:
+    """Whether all integers read as year and month, of several years; as plain integers they would have gaps."""
+    years, months = numbers // 100, numbers % 100
+    return bool(months.is_between(1, 12).all()) and years.n_unique() > 1 and months.n_unique() > 1
 
 
 def parse_times(column: pl.Series, fail: Callable[[str], DataError], number: Callable[[int], int] = _next) -> pl.Series:

@@ -107,9 +107,14 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
         if (own.between(earlier, later) == 1).all():
             return _mixed(layout, frequency, steps, series, own)
     if not len(wrong):
-        missing = int((steps[steps > 1] - 1).sum())
-        cure = 'Pass gaps="interpolate" (--gaps interpolate) to fill them'
+        missing, rows = int((steps[steps > 1] - 1).sum()), int(layout.offsets[-1])
         total = f"{missing} missing rows in all" if missing > 1 else "1 missing row"
+        if missing > rows:  # to interpolate would make up most of the table
+            cure = 'Pass gaps="zero" (--gaps zero) if no row means zero'
+            check = "or check how times are written (--date-format) and their step (--frequency)"
+            total = f"{total}, more than the {rows} there are. {cure}, {check}"
+            return _gap(layout, frequency, first, int(steps[first]) - 1, total)
+        cure = 'Pass gaps="interpolate" (--gaps interpolate) to fill them, or "zero" if no row means zero'
         error = _gap(layout, frequency, first, int(steps[first]) - 1, f"{total}. {cure}")
         return error.offering(gaps="interpolate")
     place = f"{layout.label(series)}: ".removeprefix(": ")

@@ -102,6 +102,7 @@ def test_times_beyond_every_calendar_are_refused(number: int, dtype: pl.DataType
         (["31/03/2024", "01/04/2024"], "%d/%m/%Y", [date(2024, 3, 31), date(2024, 4, 1)]),
         (["03/31/24", "04/01/24"], "%m/%d/%y", [date(2024, 3, 31), date(2024, 4, 1)]),
         ([20240331, 20240401], "%Y%m%d", [date(2024, 3, 31), date(2024, 4, 1)]),
+        ([202312, 202401], "%Y%m", [date(2023, 12, 1), date(2024, 1, 1)]),
         (["2024/03", "2024/04"], "%Y/%m", [date(2024, 3, 1), date(2024, 4, 1)]),
         ([2023, 2024], "%Y", [date(2023, 1, 1), date(2024, 1, 1)]),
         (["5 Mar 2024", "6 Mar 2024"], "%d %b %Y", [date(2024, 3, 5), date(2024, 3, 6)]),
@@ -115,6 +116,12 @@ def test_dates_are_read_as_they_are_said_to_be_written(
 ) -> None:
     schema = Schema(date_format=date_format)  # It must be one that the schema accepts.
     assert check_times(pl.Series("ds", written), DataError, schema.date_format).to_list() == expected
+
+
+@pytest.mark.parametrize("numbers", [range(200_001, 200_013), range(199_990, 200_040), range(190_001, 210_001, 100)])
+def test_counters_that_could_be_months_of_one_year_or_of_no_month_stay_integers(numbers: range) -> None:
+    times = pl.Series("ds", numbers)
+    assert check_times(times, DataError).equals(times)
 
 
 def test_dates_with_an_offset_become_utc() -> None:
