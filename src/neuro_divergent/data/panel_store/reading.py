@@ -81,6 +81,10 @@ def read_settings(directory: Path) -> dict[str, Any]:
         DataError: If there is no such directory.
         UntrustedFileError: If it is damaged or of a newer version.
     """
+    if directory.is_file():
+        raise DataError(
+            f"{directory}: is a file, not a saved panel; 'nd panel build {directory} --output panel/' makes one"
+        )
     if not (directory / PANEL).is_file():
         raise DataError(
             f"{directory}: not found, or not a saved panel; 'nd panel build FILES --output {directory}' makes one"

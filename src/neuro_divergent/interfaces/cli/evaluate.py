@@ -40,7 +40,7 @@ def evaluate(
     from neuro_divergent.interfaces.cli.comparing import check_place, show_comparison, write_comparison
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
-    path = model_directory(model)
+    path = model_directory(model, "nd evaluate")
     percent = None if levels is None else parse_levels(levels)
     amount = parse_amount(last)
     from neuro_divergent.data.panel_store.stored import is_stored_panel

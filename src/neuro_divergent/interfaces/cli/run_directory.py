@@ -9,7 +9,7 @@ from pathlib import Path
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.pickle_guard import refuse_pickle
-from neuro_divergent.interfaces.cli.found_runs import TABLES, latest_model, looks_like_run
+from neuro_divergent.interfaces.cli.found_runs import PLACES, TABLES, latest_model, looks_like_run
 from neuro_divergent.runs.directory import MODEL, STATUS, RunDirectory
 from neuro_divergent.runs.status import REMOVED
 from neuro_divergent.runs.values import read_object
@@ -34,13 +34,16 @@ def find_unfinished(data: str, model: str) -> RunDirectory:
     )
 
 
-def model_directory(path: Path) -> Path:
-    """Return the model of a run directory, or the path itself if that is a model already."""
+def model_directory(path: Path, command: str = "nd predict") -> Path:
+    """Return the model of a run directory, or the path itself if that is a model already.
+
+    ``command`` is the one that was called, with a model and a table, for the message about a table without a model.
+    """
     run = latest_model()
     if path.name.lower().endswith(TABLES) and not path.is_dir():
         missing = f"; no run is here yet: 'nd train {path}' makes one" if run is None else ""
         raise InputError(
-            f"{path}: is a table; name the model before it, as in: nd predict {run or 'RUN'} {path}{missing}"
+            f"{path}: is a table; name the model before it, as in: {command} {run or 'RUN'} {path}{missing}"
         )
     refuse_pickle(path, "a model")
     for candidate in (path, path / MODEL):
@@ -59,6 +62,8 @@ def model_directory(path: Path) -> Path:
             f"on, 'nd runs show {name}' says how it stands."
         )
     what = "is not a model or a run" if path.exists() else "not found"
+    if not path.exists() and looks_like_run(named := PLACES[0] / path):
+        raise InputError(f"{path}: not found. Did you mean '{named}'?")
     such = run or "runs/sales-nhits"
     raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as {such}.")
 
