@@ -299,6 +299,13 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         'Pass gaps="interpolate" (--gaps interpolate) to fill them, or "zero" if no row means zero',
     ),
     (
+        "last_business_day_of_each_month",
+        HEADER + "A,2024-01-31,1\nA,2024-02-29,2\nA,2024-03-29,3\nA,2024-04-30,4\nA,2024-05-31,5\nA,2024-06-28,6\n",
+        {},
+        "there is one row for each month, on different days such as 2024-01-31 and 2024-02-29. Write each time as its "
+        "month, such as 2024-03, or as the first or last day",
+    ),
+    (
         "more_gaps_than_rows",
         HEADER + "A,2024-01-06,1\nA,2024-01-07,2\nA,2024-02-06,3\nA,2024-02-07,4\n",
         {},

@@ -106,6 +106,11 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
         earlier, later = times.slice(0, len(times) - 1), times.slice(1)
         if (own.between(earlier, later) == 1).all():
             return _mixed(layout, frequency, steps, series, own)
+    if _is_monthly(layout):
+        return layout.table.error(
+            f"there is one row for each month, on different days such as {show_time(layout.times, 0)} and "
+            f"{show_time(layout.times, 1)}. Write each time as its month, such as 2024-03, or as the first or last day"
+        )
     if not len(wrong):
         missing, rows = int((steps[steps > 1] - 1).sum()), int(layout.offsets[-1])
         total = f"{missing} missing rows in all" if missing > 1 else "1 missing row"
@@ -125,6 +130,15 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
         f"{place}row {layout.row(first + 1)}, {here} is not an integer number of steps ({frequency}) after {there}; "
         f"{len(wrong)} such row{'s' * (len(wrong) > 1)}. Resample the series, or pass the right frequency (--frequency)"
     )
+
+
+def _is_monthly(layout: Layout) -> bool:
+    """Whether every month of each series has one row, as where times are the last business day or a day of payment."""
+    if layout.times.dtype.is_integer() or layout.spread is None:
+        return False
+    months = (layout.times.dt.year() * 12 + layout.times.dt.month()).to_numpy()
+    between_series = layout.offsets[1:-1] - 1
+    return bool((np.delete(np.diff(months), between_series) == 1).all()) and len(layout.times) > 2 * len(layout.ids)
 
 
 def _mixed(layout: Layout, frequency: Frequency, steps: Ints, series: int, own: Frequency) -> DataError:
