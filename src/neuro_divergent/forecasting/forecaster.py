@@ -73,6 +73,7 @@ class Forecaster(PredictingModel[FittedModel]):
     ) -> None:
         self.architecture = Architecture.from_dict(architecture) if isinstance(architecture, str) else architecture
         training = TrainingConfig.preset(training) if isinstance(training, str) else training or TrainingConfig()
+        _refuse_types(self.architecture, training)
         self.training = training.for_family(self.architecture.traits.family)
         refuse_settings_of(self.training, "training", task)
         refuse_settings_of(self.architecture, "the first argument", task)
@@ -401,6 +402,20 @@ class Forecaster(PredictingModel[FittedModel]):
         training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
         network, train, restore = training.network, training.train, training.batcher.restore
         return search(network, self._task.loss, train, self.training, restore=restore, **options)
+
+
+def _refuse_types(architecture: object, training: object) -> None:
+    if isinstance(architecture, type):
+        name = architecture.__name__
+        raise ConfigError(f"{name} is a class; pass one of its objects, such as {name}(), or a name, such as 'nhits'.")
+    if not isinstance(architecture, Architecture):
+        kind = type(architecture).__name__
+        raise ConfigError(f"{kind} is not an architecture; pass one, such as NHITS(), or its name, such as 'nhits'.")
+    if not isinstance(training, TrainingConfig):
+        kind = type(training).__name__
+        raise ConfigError(
+            f"training: {kind} is not a TrainingConfig; pass TrainingConfig(max_steps=500), or the name of a preset."
+        )
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:

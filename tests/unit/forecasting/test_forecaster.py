@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from datetime import date
 from pathlib import Path
@@ -409,6 +410,32 @@ def test_levels_that_are_no_list_are_refused(fitted: nd.Forecaster, levels: Any)
 def test_levels_that_are_fractions_are_refused(fitted: nd.Forecaster) -> None:
     with pytest.raises(nd.errors.InputError, match=r"for 0\.8 write 80"):
         fitted.predict(levels=[0.8])
+
+
+@pytest.mark.parametrize(
+    ("architecture", "training", "message"),
+    [
+        (nd.NLinear, None, "NLinear is a class; pass one of its objects, such as NLinear()"),
+        (3, None, "int is not an architecture"),
+        ("nlinear", {"max_steps": 5}, "training: dict is not a TrainingConfig; pass TrainingConfig"),
+    ],
+)
+def test_architecture_and_training_of_a_wrong_type_are_refused(architecture: Any, training: Any, message: str) -> None:
+    with pytest.raises(nd.errors.ConfigError, match=re.escape(message)):
+        nd.Forecaster(architecture, horizon=4, training=training)
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        (None, 'index holds times: pass frame.rename_axis("ds").reset_index()'),
+        ("ds", "index holds ds: pass frame.reset_"),
+    ],
+)
+def test_times_in_the_index_of_a_pandas_frame_are_named(name: str | None, cure: str) -> None:
+    table = pd.DataFrame({"y": [1.0] * 40}, index=pd.date_range("2024-01-01", periods=40, name=name))
+    with pytest.raises(nd.errors.DataError, match=re.escape(cure)):
+        nd.Forecaster("nlinear", horizon=4).fit(table)
 
 
 def test_settings_of_training_and_architecture_are_refused_with_where_they_belong() -> None:
