@@ -177,6 +177,20 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
     ),
     ("missing_time", replaced(GOOD, 3, "A,,2\n"), {}, "column 'ds': 1 missing, first row 3; every row needs a time"),
     (
+        "total_without_a_time",
+        GOOD + ",,99\n",
+        {},
+        "column 'ds': 1 missing, first row 61; every row needs a time. If it is a total or a note that does not belong "
+        "to the table, delete that row",
+    ),
+    (
+        "total_in_a_column_of_written_dates",
+        GOOD + "A,Total,99\n",
+        {"date_format": "%Y-%m-%d"},
+        "row 61, column 'ds': 'Total' is not written as '%Y-%m-%d'. If it is a total or a note that does not belong to "
+        "the table, delete that row",
+    ),
+    (
         "missing_id",
         replaced(GOOD, 3, ",2024-01-03,2\n"),
         {},

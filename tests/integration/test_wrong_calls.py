@@ -122,6 +122,7 @@ CALLS: dict[str, str] = {
     # nd compare, benchmark, report, doctor, drift
     "compare good.csv": "Such as: nd compare sales.csv nlinear nhits lstm --horizon 24.",
     "compare good.csv nlinear": "--horizon 7",
+    "compare good.csv nlinear,nhist --horizon 7": "Unknown model 'nhist'. Did you mean 'nhits'?",
     "compare good.csv nlinear --horizon 7 --metric maee": "Did you mean 'mae'?",
     "compare good.csv nlinear --horizon 7 --metric r2": "such as 'mae'",
     "compare good.csv nlinear runs/a --horizon 7": "name only one kind",

@@ -425,19 +425,6 @@ def test_architecture_and_training_of_a_wrong_type_are_refused(architecture: Any
         nd.Forecaster(architecture, horizon=4, training=training)
 
 
-@pytest.mark.parametrize(
-    ("name", "cure"),
-    [
-        (None, 'index holds times: pass frame.rename_axis("ds").reset_index()'),
-        ("ds", "index holds ds: pass frame.reset_"),
-    ],
-)
-def test_times_in_the_index_of_a_pandas_frame_are_named(name: str | None, cure: str) -> None:
-    table = pd.DataFrame({"y": [1.0] * 40}, index=pd.date_range("2024-01-01", periods=40, name=name))
-    with pytest.raises(nd.errors.DataError, match=re.escape(cure)):
-        nd.Forecaster("nlinear", horizon=4).fit(table)
-
-
 def test_settings_of_training_and_architecture_are_refused_with_where_they_belong() -> None:
     with pytest.raises(nd.errors.ConfigError, match=r"pass it in training, as TrainingConfig\(max_steps=...\)"):
         nd.Forecaster("nlinear", horizon=H, max_steps=30)

@@ -44,6 +44,7 @@ _CLOCKS = {
 }
 _ROWS_SHOWN = 3  # of each format
 NO_HEADER = " The first line holds values: write a line with the names of the columns above it."
+_NOTE = "If it is a total or a note that does not belong to the table, delete that row"
 TRANSPOSED = " The header holds dates: turn the table, so that each date is a row."
 _MOST_FORMATS = 4  # of a column that has several; with more of them it holds something else
 _AMBIGUOUS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
@@ -140,8 +141,9 @@ def check_times(
     elif times.dtype == pl.String:
         times = parse_times(times, fail, number)
     if missing := times.null_count():
-        row = number(int(times.is_null().arg_true()[0]))
-        raise fail(f"{place}: {missing} missing, first row {row}; every row needs a time")
+        first = int(times.is_null().arg_true()[0])
+        cure = f". {_NOTE}" if first == len(times) - 1 else ""
+        raise fail(f"{place}: {missing} missing, first row {number(first)}; every row needs a time{cure}")
     if not (times.dtype in _NUMBERS or times.dtype == pl.Date or times.dtype == pl.Datetime):
         raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and integers")
     if times.dtype.is_integer():
@@ -243,7 +245,8 @@ def _parse_formats(
     wrong = (times.is_null() & column.str.strip_chars().replace("", None).is_not_null()).arg_true()
     if len(wrong):
         row, shown = int(wrong[0]), " or ".join(map(repr, formats))
-        raise fail(f"row {number(row)}, {place}: {show(column[row])} is not written as {shown}")
+        cure = "" if re.search(r"\d", str(column[row])) else f". {_NOTE}"
+        raise fail(f"row {number(row)}, {place}: {show(column[row])} is not written as {shown}{cure}")
     return times
 
 
@@ -291,8 +294,7 @@ def _explain_time(column: pl.Series, texts: pl.Series, row: int, number: Callabl
         shown = f"the {first} is first, as row {number(proof)} ({show(texts[proof])}) shows"
         return Remedy(f"{place} is not ISO 8601; {shown}. {_offer(guess)}", {"date_format": guess})
     if not re.search(r"\d", str(texts[row])):
-        cure = "If it is a total or a note that does not belong to the table, delete that row"
-        return Remedy(f"{place} is not a date. {cure}")
+        return Remedy(f"{place} is not a date. {_NOTE}")
     if guess is not None and not _parse_format(texts.slice(row, 1), guess, DataError).null_count():
         return Remedy(f"{place} is not ISO 8601. {_offer(guess)}", {"date_format": guess})
     return Remedy(

@@ -80,6 +80,7 @@ def compare(
     check_place(output)
     check_error_metric(metric)
     screen = Screen(as_json=as_json)
+    models = [name for item in models for name in ([item] if Path(item).exists() else item.split(",")) if name]
     trained = [model for model in models if Path(model).is_dir()]
     if trained and len(trained) < len(models):
         other = next(model for model in models if model not in trained)
