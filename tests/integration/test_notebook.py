@@ -40,6 +40,7 @@ CELLS = {
     "except nd.errors.InputError as error:\n"
     "    message = str(error)\n"
     "message",
+    "error": "nd.Forecaster('nlinear', horizon=12).fit('sales.csv')",
 }
 
 
@@ -47,6 +48,7 @@ CELLS = {
 def outputs() -> dict[str, list[dict[str, Any]]]:
     """Execute the cells, and return what each of them shows."""
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
+    cells[-1].metadata["tags"] = ["raises-exception"]
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     return {name: cell.outputs for name, cell in zip(CELLS, notebook.cells, strict=True)}
@@ -56,7 +58,7 @@ def outputs() -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.filterwarnings("ignore")  # of the kernel's client, whatever its version says
 def test_a_notebook_shows_objects_progress_and_figures(outputs: dict[str, list[dict[str, Any]]]) -> None:
     kinds = {name: [item["output_type"] for item in found] for name, found in outputs.items()}
-    assert not [name for name, found in kinds.items() if set(found) & {"stream", "error"}]
+    assert not [name for name, found in kinds.items() if set(found) & {"stream", "error"} and name != "error"]
     for name in ("unfitted", "fit", "cross-validation", "comparison", "own class"):
         assert "text/html" in outputs[name][-1]["data"], name
     # One output for each training, which stays as its result.
@@ -71,3 +73,6 @@ def test_a_notebook_shows_objects_progress_and_figures(outputs: dict[str, list[d
     assert figure["application/vnd.plotly.v1+json"]["data"]
     message = outputs["two processes"][-1]["data"]["text/plain"]
     assert "other processes do not have what a notebook" in message
+    traceback = outputs["error"][-1]["traceback"]
+    assert traceback[-1] == "DataError: sales.csv: not found"
+    assert len(traceback) <= 4

@@ -12,8 +12,10 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from neuro_divergent.core.notebook_traceback import ShortTraceback
 
-class NeuroDivergentError(Exception):
+
+class NeuroDivergentError(ShortTraceback, Exception):
     """Root of all errors raised on purpose.
 
     Catch it around anything of this package; what else is raised is a bug worth a report.
@@ -189,7 +191,7 @@ class TaskTimeoutError(NeuroDivergentError):
     """
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(ShortTraceback, KeyboardInterrupt):
     """A signal requested the end of the process; the state has been saved.
 
     Resume the run: ``nd train RUN --resume``, or ``Forecaster.resume(run)``.
