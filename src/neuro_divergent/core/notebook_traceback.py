@@ -1,4 +1,4 @@
-"""What a notebook shows of an error whose message says what to do: the lines of the user's own code, and the message."""
+"""What a notebook shows of an error whose message says what to do: the lines of the user, and the message."""
 
 from __future__ import annotations
 
