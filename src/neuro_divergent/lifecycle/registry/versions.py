@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.lifecycle.dependency import load_sqlalchemy
 from neuro_divergent.lifecycle.registry.address import CHAMPION, Address
@@ -204,7 +205,8 @@ def _present(connection: sa.Connection, model: Any) -> str:
     """Return what there is of a model, in words."""
     query = sa.select(ALIASES.c.alias).where(ALIASES.c.model == model.id).order_by(ALIASES.c.alias)
     aliases = ", ".join(connection.scalars(query))
-    return f"{model.name} has {model.last} versions and {f'the aliases {aliases}' if aliases else 'no aliases'}"
+    named = f"the aliases {aliases}" if aliases else "no aliases"
+    return f"{model.name} has {format_count(model.last, 'version')} and {named}"
 
 
 def _versions(rows: Iterable[Any], tags: Iterable[Any], aliases: Iterable[Any], blobs: Blobs) -> list[ModelVersion]:

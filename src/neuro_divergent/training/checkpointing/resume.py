@@ -17,6 +17,11 @@ def load_latest(place: str | Path) -> dict[str, Any]:
     is_one = step_of(str(place).rstrip("/").rpartition("/")[2]) is not None
     if is_one or (not is_url(place) and (Path(place) / MANIFEST).is_file()):
         return read_checkpoint(place)
+    if not is_url(place) and Path(place).is_file():
+        raise InputError(
+            f"{place}: is a file; a checkpoint is a directory that Checkpointing wrote. For weights of torch use "
+            "module.load_state_dict(...) before training."
+        )
     found = find_latest(open_store(place))
     if found is None:
         raise InputError(f"{place}: no checkpoint to go on from.")

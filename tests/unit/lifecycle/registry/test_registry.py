@@ -130,7 +130,7 @@ def test_addresses_name_one_version_each(registry: Registry, saved: SavedModel) 
     ("address", "message"),
     [
         ("saels", "There is no model 'saels' in the registry. Did you mean 'sales'?"),
-        ("sales==v9", "sales==v9: there is no such version; sales has 1 versions and no aliases."),
+        ("sales==v9", "sales==v9: there is no such version; sales has 1 version and no aliases."),
         ("sales==2.0.0", "there is no such version"),
         ("sales@champion", "there is no such version"),
     ],

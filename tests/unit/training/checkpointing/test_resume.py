@@ -237,6 +237,13 @@ def test_a_place_without_checkpoints(tmp_path: Path) -> None:
         load_latest(tmp_path)
 
 
+def test_a_file_of_weights_is_no_place_of_checkpoints(tmp_path: Path) -> None:
+    path = tmp_path / "weights.pt"
+    path.write_bytes(b"weights")
+    with pytest.raises(InputError, match=r"is a file; .* module.load_state_dict"):
+        load_latest(path)
+
+
 def test_data_that_gives_fewer_batches_than_it_promises() -> None:
     class Short(list[Any]):
         def __len__(self) -> int:

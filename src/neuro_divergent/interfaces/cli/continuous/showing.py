@@ -65,14 +65,15 @@ def _age(found: ContinuousStatus) -> float:
 
 
 def _facts(found: ContinuousStatus) -> list[tuple[str, str]]:
-    from neuro_divergent.core.formatting import format_duration
+    from neuro_divergent.core.formatting import format_count, format_duration
 
     age = "none yet" if found.last_tick is None else f"{format_duration(_age(found))} ago"
+    batches = format_count(found.batches, "batch", "batches")
     rows = [
         ("model", f"{found.name} in {found.registry}"),
         ("last tick", age),
         ("state", "a tick is under way" if found.is_running else "waiting for the next tick"),
-        ("data", "none yet" if found.end is None else f"{found.batches:,} batches, up to {found.end}"),
+        ("data", "none yet" if found.end is None else f"{batches}, up to {found.end}"),
     ]
     champions = [item for item in found.attempts if item["state"] == "champion"]
     if champions:
@@ -82,7 +83,8 @@ def _facts(found: ContinuousStatus) -> list[tuple[str, str]]:
     quarantined = [item for item in found.incidents if item["state"] == "quarantined"]
     if quarantined:
         numbers = ", ".join(str(item["number"]) for item in quarantined[-5:])
-        rows.append(("quarantine", f"{len(quarantined)} incidents: {numbers}; see 'nd continuous accept --help'"))
+        count = format_count(len(quarantined), "incident")
+        rows.append(("quarantine", f"{count}: {numbers}; see 'nd continuous accept --help'"))
     if found.looks:
         last = found.looks[-1]
         ratio = "" if last["ratio"] is None else f"errors {last['ratio']:.2f} times those of the back-test"
@@ -90,5 +92,5 @@ def _facts(found: ContinuousStatus) -> list[tuple[str, str]]:
     if found.requested:
         rows.append(("requested", found.requested))
     if found.waiting_hooks:
-        rows.append(("hooks", f"{found.waiting_hooks} decisions were not told yet"))
+        rows.append(("hooks", f"{format_count(found.waiting_hooks, 'decision')} not told yet"))
     return rows
