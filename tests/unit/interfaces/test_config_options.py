@@ -126,7 +126,7 @@ def test_help_is_in_panels_with_docstring_choices_and_default() -> None:
     assert re.findall(r"(Arguments|Data|Task|Model|Training|Run): ", text) == [
         "Arguments", "Data", "Task", "Model", "Training", "Run",
     ]  # fmt: skip
-    assert "--max-steps INTEGER Optimizer steps at most. [default: 1000]" in text
+    assert "--max-steps INTEGER Optimizer steps at most, also where max_epochs is given. [default: 1000]" in text
     assert "One of: error, unknown. [default: error]" in text
     assert "--no-refit Turned off: the network is trained again on all rows" in text
     assert "--lr NUMBER Learning rate. [default: 0.001]" in text
