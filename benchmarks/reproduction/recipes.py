@@ -16,6 +16,8 @@ SEEDS = (2021, 2022, 2023)  # the first is that of most published scripts
 _HALVED = nd.schedules.StepDecay(every=1, gamma=0.5)
 # The published code halves the rate for the first time after the second epoch.
 _HALVED_LATER = nd.schedules.Constant().then(_HALVED, after=1)
+# That of PatchTST multiplies it by 0.9 from the fifth epoch on.
+_LOWERED_LATER = nd.schedules.Constant().then(nd.schedules.StepDecay(every=1, gamma=0.9), after=3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,18 +99,19 @@ def _itransformer(name: Name) -> Recipe:
 
 
 def _patchtst(name: Name) -> Recipe:
-    # The published runs take 100 epochs at 1e-4; a cycle of the rate takes a fraction of them. On ETTm1 the published
-    # network is eight times as wide; this one needs less dropout.
-    hourly = name.data == "etth1"
+    # The published runs take 100 epochs at 1e-4, which falls; a cycle of the rate takes a fraction of them. Where that
+    # is not as good (validation says so), the rate is the published one, which after 40 epochs is a fiftieth of what it
+    # was. On ETTm1 the published network is eight times as wide; this one needs less dropout.
+    hourly, cycle = name.data == "etth1", name.data != "etth1" or name.horizon < 336
     return Recipe(
         architecture=nd.PatchTST(
             hidden_size=16, num_heads=4, feedforward_size=128, num_layers=3, dropout=0.3 if hourly else 0.1
         ),
         input_size=336,
         batch_size=128 if hourly else 64,
-        rate=2e-3,
-        schedule=nd.schedules.OneCycle(warmup=0.3),
-        epochs=15 if hourly else 2,
+        rate=2e-3 if cycle else 1e-4,
+        schedule=nd.schedules.OneCycle(warmup=0.3) if cycle else _LOWERED_LATER,
+        epochs=(15 if hourly else 2) if cycle else 40,
         patience=15,
         cost=30.0 if hourly else 120.0,
     )
